@@ -1,0 +1,61 @@
+"""What is expected: an objective in words, and conditions that all must hold; and the task around it."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from grader.core.canonical import digest
+from grader.core.cases import ProgramBehaves
+from grader.core.conditions import AnyCondition, Condition
+from grader.core.limits import Limits
+
+
+class Expectation(BaseModel):
+    """Conditions joined by AND (at least one), and what they are for in words."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    objective: str | None = None
+    conditions: tuple[AnyCondition, ...] = Field(min_length=1)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 (hex) over the conditions' fingerprints, in order; the objective is not part of it."""
+        return digest([condition.fingerprint for condition in self.conditions])
+
+    def leaves(self) -> tuple[Condition, ...]:
+        """All leaf conditions, from left to right."""
+        return tuple(leaf for condition in self.conditions for leaf in condition.leaves())
+
+    def programs(self) -> tuple[ProgramBehaves, ...]:
+        """The `ProgramBehaves` leaves, in the order in which the plan runs them."""
+        return tuple(leaf for leaf in self.leaves() if isinstance(leaf, ProgramBehaves))
+
+
+class TraceSettings(BaseModel):
+    """How traces are read for the task's tool conditions: settings of the scorer, not of a condition."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    clock_skew_tolerance_ns: int = Field(default=0, ge=0)
+    """How far two clocks may disagree, in nanoseconds."""
+    trace_source: str | None = None
+
+
+class Task(Expectation):
+    """An expectation, the runtime profiles it may run under, and limits for all its cases."""
+
+    runtime_profiles: tuple[str, ...] | None = None
+    """Names of profiles, all of which run; None: every profile whose language fits the submission."""
+    limits: Limits = Limits()
+    """Hold for every case that says nothing else."""
+    trace: TraceSettings = TraceSettings()
+
+    @field_validator("runtime_profiles")
+    @classmethod
+    def _some_distinct_profiles(cls, value: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if value is not None and len(value) == 0:
+            raise ValueError("an empty list of profiles runs nothing; leave it out for every profile that fits")
+        if value is not None and len(set(value)) != len(value):
+            raise ValueError("a profile is named twice")
+        return value

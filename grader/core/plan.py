@@ -1,0 +1,198 @@
+"""The plan: which runs a task asks for, in which order, with exactly which inputs.
+
+Order: program condition, case, profile, repetition. The plan's fingerprint is over the invocations alone, so that the
+same runs can be judged under another expectation; names and objectives are outside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from pydantic import BaseModel, ConfigDict
+
+from grader.core.bytes_field import Bytes
+from grader.core.canonical import canonical_json, digest, sha256_hex
+from grader.core.cases import InputFile, ProgramBehaves, ProgramCase
+from grader.core.expectation import Task
+from grader.core.limits import EffectiveLimits, LimitRange
+
+
+class ProfileInForce(BaseModel):
+    """What a record keeps of a runtime profile: its whole body, the image that ran, and what the plan needs of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    image_id: str
+    environment: dict[str, str] = {}
+    limits: LimitRange = LimitRange()
+    compile_limits: EffectiveLimits | None = None
+    """The limits of the compile command; None if the profile does not compile."""
+    body: dict[str, object] = {}
+    """The profile as it was written, with defaults filled in."""
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 (hex) over body and image id."""
+        return digest({"body": self.body, "image_id": self.image_id})
+
+
+class Invocation(BaseModel):
+    """The exact input of a run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    profile: str
+    arguments: tuple[Bytes, ...]
+    stdin: Bytes
+    environment: dict[str, Bytes]
+    """All of it: nothing is inherited."""
+    files: tuple[InputFile, ...]
+    collect: tuple[Bytes, ...]
+    """Names of the files that are read back when the run has ended."""
+    limits: EffectiveLimits
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 (hex) of the canonical form; large inputs stand in it by their own digest."""
+        return digest(
+            {
+                "profile": self.profile,
+                "arguments": [sha256_hex(argument) for argument in self.arguments],
+                "stdin": sha256_hex(self.stdin),
+                "environment": {name: sha256_hex(value) for name, value in self.environment.items()},
+                "files": sorted([sha256_hex(f.name), sha256_hex(f.content), f.executable] for f in self.files),
+                "collect": sorted(sha256_hex(name) for name in self.collect),
+                "limits": self.limits.model_dump(),
+            }
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedRun:
+    """One run of the plan. Indices count from 0."""
+
+    index: int
+    program: int
+    """Which of the task's `ProgramBehaves` conditions, from left to right."""
+    case: int
+    repetition: int
+    invocation: Invocation
+
+    @property
+    def profile(self) -> str:
+        """The name of the profile it runs under."""
+        return self.invocation.profile
+
+    @property
+    def cell(self) -> tuple[int, int, str]:
+        """Runs with the same cell are repetitions of each other."""
+        return (self.program, self.case, self.profile)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """All runs of a task under the given profiles, in order."""
+
+    runs: tuple[PlannedRun, ...]
+    profiles: tuple[ProfileInForce, ...]
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 (hex) over the ordered digests of the invocations."""
+        return digest([run.invocation.digest for run in self.runs])
+
+    @property
+    def cells(self) -> tuple[tuple[int, int, str], ...]:
+        """The cells, each once, in order."""
+        return tuple(dict.fromkeys(run.cell for run in self.runs))
+
+    def size_in_words(self) -> str:
+        """`4 cases x 3 repetitions x 2 profiles = 24 runs`."""
+        cases = len({(run.program, run.case) for run in self.runs})
+        profiles = len({run.profile for run in self.runs})
+        repetitions = {(run.program, run.case): run.repetition + 1 for run in self.runs}.values()
+        fewest, most = min(repetitions), max(repetitions)
+        times = _count(most, "repetition") if fewest == most else f"{fewest} to {most} repetitions"
+        return f"{_count(cases, 'case')} × {times} × {_count(profiles, 'profile')} = {_count(len(self.runs), 'run')}"
+
+
+def make_plan(task: Task, profiles: Sequence[ProfileInForce]) -> Plan:
+    """The runs that `task` asks for. Raises ValueError for no runs, or a limit above a profile's maximum."""
+    runs: list[PlannedRun] = []
+    for program_index, program in enumerate(task.programs()):
+        runs.extend(_runs_of(task, program_index, program, profiles, start=len(runs)))
+    if not runs:
+        raise ValueError("nothing to run: the task has no program_behaves condition, or no profile fits")
+    return Plan(tuple(runs), tuple(profiles))
+
+
+def limit_problems(task: Task, profiles: Iterable[ProfileInForce]) -> tuple[str, ...]:
+    """Every limit of the task that is above a profile's maximum, in words; empty if none is."""
+    return tuple(
+        f"case {case_index} under {profile.name}: {refusal}"
+        for profile in profiles
+        for program in task.programs()
+        for case_index, case in enumerate(program.cases)
+        for refusal in profile.limits.refusals(case.limits.over(task.limits))
+    )
+
+
+def _runs_of(
+    task: Task, program_index: int, program: ProgramBehaves, profiles: Sequence[ProfileInForce], *, start: int
+) -> Iterable[PlannedRun]:
+    index = start
+    for case_index, case in enumerate(program.cases):
+        for profile in profiles:
+            invocation = invocation_of(case, task, profile)
+            for repetition in range(program.repetitions):
+                yield PlannedRun(index, program_index, case_index, repetition, invocation)
+                index += 1
+
+
+def invocation_of(case: ProgramCase, task: Task, profile: ProfileInForce) -> Invocation:
+    """What a case gives to the program under a profile. Raises ValueError for a limit above the maximum."""
+    environment = {name: value.encode() for name, value in profile.environment.items()}
+    return Invocation(
+        profile=profile.name,
+        arguments=case.arguments,
+        stdin=case.stdin,
+        environment={**environment, **case.environment},
+        files=case.files,
+        collect=tuple(file.name for file in case.output_files),
+        limits=profile.limits.effective(case.limits.over(task.limits)),
+    )
+
+
+def first_difference(asked: Plan, recorded: Plan) -> str | None:
+    """The first way in which two plans differ, in words; None if they ask for the same runs."""
+    if asked.fingerprint == recorded.fingerprint:
+        return None
+    for ours, theirs in zip(asked.runs, recorded.runs, strict=False):
+        where = f"case {ours.case}"
+        if ours.cell != theirs.cell or ours.repetition != theirs.repetition:
+            break
+        for name in Invocation.model_fields:
+            if canonical_json(_plain(ours.invocation, name)) != canonical_json(_plain(theirs.invocation, name)):
+                return f"{where} has another {_FIELD_NAMES.get(name, name)}: {_changed(ours, theirs, name)}"
+    return f"the task asks for {asked.size_in_words()}, the record has {recorded.size_in_words()}"
+
+
+_FIELD_NAMES = {"collect": "list of output files", "arguments": "list of arguments"}
+
+
+def _plain(invocation: Invocation, name: str) -> object:
+    return invocation.model_dump(mode="json", include={name})[name]
+
+
+def _changed(ours: PlannedRun, theirs: PlannedRun, name: str) -> str:
+    if name == "limits":
+        pairs = zip(ours.invocation.limits, theirs.invocation.limits, strict=True)
+        return ", ".join(f"{key} {mine:,} (recorded: {other:,})" for (key, mine), (_, other) in pairs if mine != other)
+    return "the record cannot answer for input that the program never got"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

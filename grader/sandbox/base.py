@@ -1,0 +1,112 @@
+"""What a sandbox is: it executes one invocation at a time and reports what happened, or says why it could not.
+
+The order of use is fixed. A `Sandbox` is opened once (an async context manager). `prepare` takes a submission under a
+profile to the point where it can run, compiling it if the profile says so, and gives a `Seat`; `Seat.run` executes
+invocations one after the other. A seat belongs to one caller at a time; different seats run side by side.
+
+Two families of trouble are never mixed. What the program does, including everything it can do wrong, is in the
+`RunOutcome`. What the sandbox failed at is `Failed`, with a reason code of kind M. Neither `prepare` nor `run` raises
+for such trouble: they raise only when they are cancelled, or for a bug of ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from grader.core.observation import CompileRecord
+from grader.core.outcomes import RunOutcome
+from grader.core.plan import Invocation, ProfileInForce
+from grader.core.reasons import ReasonCode
+
+Isolation = Literal["run", "submission", "shared"]
+"""`run`: a fresh box for every run. `submission`: for every submission and profile. `shared`: boxes serve many."""
+
+ISOLATIONS: tuple[Isolation, ...] = ("run", "submission", "shared")
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionFile:
+    """One file of a submission: its path inside the submission, whether it is executable, and its bytes."""
+
+    path: bytes
+    content: bytes
+    executable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A submission as a sandbox needs it: its files, the entry point among them, and the profile it runs under."""
+
+    submission_digest: str
+    files: tuple[SubmissionFile, ...]
+    entry: bytes
+    """Path of the entry point inside the submission."""
+    profile: ProfileInForce
+    compile_command: tuple[bytes, ...] | None
+    """argv of the compile command, or None. It runs in the work folder, where the submission's files are."""
+    run_command: tuple[bytes, ...]
+    """argv to which a case's arguments are added."""
+    command_is_submission: bool
+    """Whether `run_command[0]` is a file of the submission or compiled from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The sandbox could not do it. `retryable`: another attempt gives a program no second throw of the dice."""
+
+    code: ReasonCode
+    detail: str
+    retryable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the record keeps of the host and the engine. Unknown values are left out."""
+
+    host: Mapping[str, str] = field(default_factory=dict[str, str])
+    """engine, runc, kernel, cgroup version, architecture, CPU count, supervisor digest."""
+    not_enforced: tuple[str, ...] = ()
+    """What this engine cannot enforce, in words."""
+
+
+class Seat(Protocol):
+    """A submission ready to run under one profile."""
+
+    @property
+    def compiled(self) -> CompileRecord | None:
+        """The compile run; None if the profile does not compile."""
+        ...
+
+    async def run(self, invocation: Invocation) -> RunOutcome | Failed:
+        """Execute one invocation. Bounded: it returns within the invocation's wall limit and a fixed grace.
+
+        When cancelled, the box is removed before the cancellation goes on.
+        """
+        ...
+
+
+class Sandbox(Protocol):
+    """Executes programs; see the module's text for the order of use."""
+
+    @property
+    def facts(self) -> Facts:
+        """What is known of the host and the engine, once the sandbox is open."""
+        ...
+
+    def prepare(self, program: Program) -> AbstractAsyncContextManager[Seat | Failed]:
+        """Bring a submission to where it can run, compiling it once. Leaving the context gives its boxes back.
+
+        A compile command that fails is not `Failed`: it is in `Seat.compiled`, and such a seat is not asked to run.
+        """
+        ...
+
+    async def __aenter__(self) -> Sandbox:
+        """Open it. Raises PrerequisiteError if the engine or an image is missing (exit 4)."""
+        ...
+
+    async def __aexit__(self, *exc: object) -> None:
+        """Remove every box, also when cancelled."""
+        ...
