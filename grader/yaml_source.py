@@ -34,14 +34,9 @@ _BOOLEAN = {"true": True, "True": True, "TRUE": True, "false": False, "False": F
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _SPECIAL_FLOAT = re.compile(r"(?P<sign>[-+]?)\.(?P<what>inf|Inf|INF|nan|NaN|NAN)")
-_AMBIGUOUS = re.compile(
-    r"(?:yes|Yes|YES|no|No|NO|on|On|ON|off|Off|OFF)"
-    r"|[-+]?0[0-9_]+|[-+]?0[xX][0-9a-fA-F_]+|[-+]?0[oO][0-7_]+|[-+]?0[bB][01_]+"
-    r"|[-+]?[0-9][0-9_]*_[0-9_]*(?:\.[0-9_]*)?"
-    r"|[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?"
-    r"|[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:(?:[Tt]|[ \t]+)[0-9].*)?"
-)
-"""What YAML 1.1 reads as a boolean, an octal, a base-60 number or a date, and YAML 1.2 as text, or the other way."""
+_LEADING_ZERO = re.compile(r"[-+]?0o?[0-9]+")
+_RESOLVERS_1_1: dict[str, list[tuple[str, re.Pattern[str]]]] = yaml.SafeLoader.yaml_implicit_resolvers
+"""How YAML 1.1 types a scalar, by its first character."""
 
 
 @dataclass(slots=True)
@@ -224,10 +219,6 @@ class _Builder:
             self._place(node)
 
     def _resolve(self, event: Any, text: str) -> YamlValue:
-        if _AMBIGUOUS.fullmatch(text) is not None:
-            meant = " (or true / false, if that is meant)" if text[:1].isalpha() else ""
-            self._refuse(event, f"{text} is read differently by different versions of YAML", f"write '{text}'{meant}")
-            return text
         if text in _NULL:
             return None
         if text in _BOOLEAN:
@@ -236,13 +227,15 @@ class _Builder:
             return text
         if _INTEGER.fullmatch(text) is not None:
             return int(text)
-        if _FLOAT.fullmatch(text) is not None:
-            return float(text)
         special = _SPECIAL_FLOAT.fullmatch(text)
         if special is not None:
             sign = -1.0 if special["sign"] == "-" else 1.0
             return math.nan if special["what"].lower() == "nan" else sign * math.inf
-        return text
+        if _is_read_differently(text):
+            meant = " (or true / false, if that is meant)" if text.isalpha() else ""
+            self._refuse(event, f"{text} is read differently by different versions of YAML", f"write '{text}'{meant}")
+            return text
+        return float(text) if _FLOAT.fullmatch(text) is not None else text
 
     def _key(self, event: Any, node: _Node) -> None:
         mapping = self._stack[-1]
@@ -306,6 +299,15 @@ def _events(text: str) -> Iterator[yaml.Event]:
     """The events of the parser, libyaml's if it is there."""
     loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return iter(cast("Iterable[yaml.Event]", yaml.parse(text, Loader=loader)))
+
+
+def _is_read_differently(text: str) -> bool:
+    """Whether YAML 1.1 reads a scalar as a value that YAML 1.2 reads as text or as another value."""
+    for tag, pattern in _RESOLVERS_1_1.get(text[0], []):
+        if pattern.match(text) is not None:
+            kind = tag.rpartition(":")[2]
+            return kind in ("bool", "int", "timestamp") or (kind == "float" and _FLOAT.fullmatch(text) is None)
+    return _LEADING_ZERO.fullmatch(text) is not None
 
 
 def _at(event: Any) -> tuple[int, int]:

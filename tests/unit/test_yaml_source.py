@@ -46,6 +46,7 @@ def test_plain_values() -> None:
         "on",
         "OFF",
         "010",
+        "08",
         "0x1F",
         "0o17",
         "0b1",
