@@ -1,0 +1,1 @@
+"""Scorers: a condition and an observation in, a verdict out. Pure."""

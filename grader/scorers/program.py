@@ -1,0 +1,174 @@
+"""Judges `ProgramBehaves`: runs fold into cells, cells into cases, cases into the condition.
+
+A cell is true or false only if all its repetitions are there, determined and equal. What a run says is in `runs.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from grader.core.cases import ProgramBehaves
+from grader.core.expectation import Task
+from grader.core.observation import CompileRecord, MissingRun, ProgramRuns, RunRecord
+from grader.core.plan import Plan, PlannedRun
+from grader.core.reasons import ReasonCode, ReasonKind
+from grader.core.tri import Tri, all_of
+from grader.core.verdict import CaseVerdict, CellVerdict, ConditionVerdict, Finding, RunVerdict, explaining, merged
+from grader.scorers.runs import judge_compile, judge_run
+
+SCORER_VERSION = 1
+SCORER = f"program_behaves/{SCORER_VERSION}"
+
+
+def judge_programs(
+    task: Task, plan: Plan, payload: ProgramRuns, *, observation: str | None = None
+) -> tuple[ConditionVerdict, ...]:
+    """A verdict for each `ProgramBehaves` leaf of the task, from left to right.
+
+    `plan` must be that of the task under the recorded profiles; the caller has checked its fingerprint.
+    """
+    attempts = payload.last_attempts()
+    compiles = payload.last_compiles()
+    planned: dict[int, dict[int, dict[str, list[PlannedRun]]]] = {}
+    for run in plan.runs:
+        planned.setdefault(run.program, {}).setdefault(run.case, {}).setdefault(run.profile, []).append(run)
+    return tuple(
+        _judge_program(program, planned[index], task, attempts, compiles).model_copy(
+            update={"observation": observation}
+        )
+        for index, program in enumerate(task.programs())
+    )
+
+
+def _judge_program(
+    program: ProgramBehaves,
+    planned: Mapping[int, Mapping[str, Sequence[PlannedRun]]],
+    task: Task,
+    attempts: Mapping[int, RunRecord],
+    compiles: Mapping[str, CompileRecord],
+) -> ConditionVerdict:
+    cases: list[CaseVerdict] = []
+    for index, case in enumerate(program.cases):
+        cells: list[CellVerdict] = []
+        for profile, runs in planned[index].items():
+            blocked = judge_compile(compiles[profile]) if profile in compiles else None
+            if blocked is not None:
+                verdicts = tuple(_blocked_run(run, blocked) for run in runs)
+            else:
+                verdicts = tuple(
+                    judge_run(
+                        attempts.get(run.index) or _never_run(run),
+                        case,
+                        task,
+                        run.invocation.limits,
+                        repetition=run.repetition,
+                    )
+                    for run in runs
+                )
+            notes = () if blocked is not None else _unchecked_differences(program, index, runs, attempts)
+            cells.append(fold_cell(index, profile, verdicts, notes))
+        cases.append(CaseVerdict(index=index, name=case.name, value=all_of(c.value for c in cells), cells=tuple(cells)))
+    value = all_of(case.value for case in cases)
+    findings = [finding for case in cases for cell in case.cells for finding in cell.findings]
+    return ConditionVerdict(
+        condition_type=program.condition_type,
+        fingerprint=program.fingerprint,
+        value=value,
+        rationale=_rationale(cases, value),
+        findings=explaining(value, findings),
+        scorer=SCORER,
+        cases=tuple(cases),
+    )
+
+
+def fold_cell(case: int, profile: str, runs: Sequence[RunVerdict], notes: tuple[str, ...] = ()) -> CellVerdict:
+    """The cell's verdict: that of its runs if all are there, determined and equal; else undetermined, with why.
+
+    The reasons stand in a fixed order: runs disagree, a run is undetermined, a run is missing. Runs that are false
+    for different reasons agree; the counts per reason are kept.
+    """
+    present = [run for run in runs if not run.is_missing]
+    determined = {run.value for run in present if run.value is not Tri.UNDETERMINED}
+    settled = len(present) == len(runs) and len(determined) == 1 and all(r.value in determined for r in runs)
+    value = determined.pop() if settled else Tri.UNDETERMINED
+    if value is Tri.TRUE:
+        return CellVerdict(
+            profile=profile, value=value, rationale=f"case {case} is true in every run", runs=tuple(runs), notes=notes
+        )
+    findings: list[Finding] = []
+    if len(determined) > 1:
+        findings.append(_disagreement(runs))
+    undetermined = [run for run in present if run.value is Tri.UNDETERMINED]
+    missing = [run for run in runs if run.is_missing]
+    false = [run for run in present if run.value is Tri.FALSE]
+    findings.extend(merged(finding for run in (*undetermined, *missing, *false) for finding in run.findings))
+    rationale = _cell_rationale(case, runs, value, findings)
+    return CellVerdict(
+        profile=profile, value=value, rationale=rationale, findings=tuple(findings), runs=tuple(runs), notes=notes
+    )
+
+
+def _cell_rationale(case: int, runs: Sequence[RunVerdict], value: Tri, findings: Sequence[Finding]) -> str:
+    false = sum(run.value is Tri.FALSE for run in runs)
+    if findings[0].code is ReasonCode.RUNS_DISAGREE:
+        return f"case {case} gave different results across runs ({false} of {len(runs)} failed)"
+    if value is Tri.FALSE:
+        return f"case {case} is false in every run: {findings[0]}"
+    missing = sum(run.is_missing for run in runs)
+    undetermined = sum(run.value is Tri.UNDETERMINED and not run.is_missing for run in runs)
+    parts = [
+        f"{count} of {len(runs)} {'is' if count == 1 else 'are'} {word}"
+        for count, word in ((undetermined, "undetermined"), (missing, "missing"))
+        if count
+    ]
+    return f"case {case} is not settled: {', '.join(parts)}: {findings[0]}"
+
+
+def _disagreement(runs: Sequence[RunVerdict]) -> Finding:
+    counts = [f"{sum(run.value is value for run in runs)} {value}" for value in (Tri.TRUE, Tri.FALSE)]
+    odd = next(run for run in runs if run.value is Tri.FALSE)
+    why = f" (run {odd.repetition}: {odd.findings[0]})" if odd.findings else ""
+    return Finding(code=ReasonCode.RUNS_DISAGREE, detail=", ".join(counts) + why)
+
+
+def _rationale(cases: Sequence[CaseVerdict], value: Tri) -> str:
+    if value is Tri.TRUE:
+        return "the case is true in every run" if len(cases) == 1 else f"all {len(cases)} cases are true in every run"
+    unsettled = [(case, cell) for case in cases for cell in case.cells if cell.value is not Tri.TRUE]
+    # The cells that decide come first; every other unsettled cell is listed even so.
+    unsettled.sort(key=lambda pair: pair[1].value is not value)
+    several = len({cell.profile for case in cases for cell in case.cells}) > 1
+    return "; ".join(f"{cell.rationale} [{cell.profile}]" if several else cell.rationale for _, cell in unsettled)
+
+
+def _blocked_run(run: PlannedRun, blocked: Finding) -> RunVerdict:
+    is_false = blocked.code.kind is ReasonKind.FALSE
+    return RunVerdict(
+        repetition=run.repetition,
+        attempts=1,
+        value=Tri.FALSE if is_false else Tri.UNDETERMINED,
+        is_missing=not is_false,
+        ending="compile_failed" if is_false else None,
+        findings=(blocked,),
+    )
+
+
+def _never_run(run: PlannedRun) -> RunRecord:
+    return RunRecord(index=run.index, missing=MissingRun(code=ReasonCode.INTERRUPTED, detail="it was never run"))
+
+
+def _unchecked_differences(
+    program: ProgramBehaves, case_index: int, runs: Sequence[PlannedRun], attempts: Mapping[int, RunRecord]
+) -> tuple[str, ...]:
+    """Streams that differed between repetitions though the case does not check them: worth a note, no more."""
+    case = program.cases[case_index]
+    records = (attempts.get(run.index) for run in runs)
+    outcomes = [record.outcome for record in records if record is not None and record.outcome is not None]
+    notes: list[str] = []
+    for name, matcher, digests in (
+        ("stdout", case.stdout, {outcome.stdout.captured.sha256 for outcome in outcomes}),
+        ("stderr", case.stderr, {outcome.stderr.captured.sha256 for outcome in outcomes}),
+    ):
+        if matcher is None and len(digests) > 1:
+            notes.append(f"{name} was not the same in every run, and the case does not check it")
+    return tuple(notes)
