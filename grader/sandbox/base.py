@@ -11,29 +11,22 @@ for such trouble: they raise only when they are cancelled, or for a bug of ours.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, Protocol
 
 from grader.core.observation import CompileRecord
 from grader.core.outcomes import RunOutcome
 from grader.core.plan import Invocation, ProfileInForce
 from grader.core.reasons import ReasonCode
+from grader.core.submission_files import SubmissionFile
 
 Isolation = Literal["run", "submission", "shared"]
 """`run`: a fresh box for every run. `submission`: for every submission and profile. `shared`: boxes serve many."""
 
 ISOLATIONS: tuple[Isolation, ...] = ("run", "submission", "shared")
-
-
-@dataclass(frozen=True, slots=True)
-class SubmissionFile:
-    """One file of a submission: its path inside the submission, whether it is executable, and its bytes."""
-
-    path: bytes
-    content: bytes
-    executable: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +87,13 @@ class Sandbox(Protocol):
     @property
     def facts(self) -> Facts:
         """What is known of the host and the engine, once the sandbox is open."""
+        ...
+
+    async def image(self, source: ImageSource, progress: Callable[[str], None]) -> str:
+        """The id of the image of a profile, built now if it is not there; `progress` gets a line for each step.
+
+        Raises PrerequisiteError if it cannot be had (exit 4).
+        """
         ...
 
     def prepare(self, program: Program) -> AbstractAsyncContextManager[Seat | Failed]:

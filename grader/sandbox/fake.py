@@ -22,6 +22,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Protocol
 
 import anyio
+from anyio.lowlevel import checkpoint
 
 from grader.core.canonical import sha256_hex
 from grader.core.captured import Captured
@@ -29,7 +30,7 @@ from grader.core.limits import EffectiveLimits, nanoseconds
 from grader.core.observation import CompileRecord, MissingRun
 from grader.core.outcomes import FileOutcome, Measures, RunOutcome, StopCause, StreamOutcome
 from grader.core.plan import Invocation
-from grader.sandbox.base import Facts, Failed, Program, Sandbox, Seat
+from grader.sandbox.base import Facts, Failed, ImageSource, Program, Sandbox, Seat
 
 SIGKILL = 9
 SIGXFSZ = 25
@@ -115,7 +116,7 @@ class InstantClock:
         if math.isinf(seconds):
             await anyio.sleep_forever()
         self.now_s += seconds
-        await anyio.lowlevel.checkpoint()
+        await checkpoint()
 
 
 class HeldClock:
@@ -181,6 +182,11 @@ class FakeSandbox:
 
     async def __aexit__(self, *exc: object) -> None:
         self.is_open = False
+
+    async def image(self, source: ImageSource, progress: Callable[[str], None]) -> str:
+        """An id that names the source; nothing is built."""
+        del progress
+        return f"fake:{source.folder.name if source.folder is not None else source.reference}"
 
     @asynccontextmanager
     async def prepare(self, program: Program) -> AsyncGenerator[Seat | Failed]:
@@ -364,6 +370,6 @@ def _collected(name: bytes, content: bytes | str | None, limits: EffectiveLimits
 async def _no_behaviour(answer: Failed | Hangs) -> Failed:
     if isinstance(answer, Hangs):
         await anyio.sleep_forever()
-    await anyio.lowlevel.checkpoint()
+    await checkpoint()
     assert isinstance(answer, Failed)
     return answer
