@@ -28,8 +28,9 @@ class Expectation(BaseModel):
         return tuple(leaf for condition in self.conditions for leaf in condition.leaves())
 
     def programs(self) -> tuple[ProgramBehaves, ...]:
-        """The `ProgramBehaves` leaves, in the order in which the plan runs them."""
-        return tuple(leaf for leaf in self.leaves() if isinstance(leaf, ProgramBehaves))
+        """The `ProgramBehaves` leaves, in the order of the plan; equal ones once: they share runs."""
+        programs = (leaf for leaf in self.leaves() if isinstance(leaf, ProgramBehaves))
+        return tuple({program.fingerprint: program for program in programs}.values())
 
 
 class TraceSettings(BaseModel):

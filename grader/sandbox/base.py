@@ -30,6 +30,16 @@ ISOLATIONS: tuple[Isolation, ...] = ("run", "submission", "shared")
 
 
 @dataclass(frozen=True, slots=True)
+class ImageSource:
+    """Where a profile's image comes from: a folder with a Dockerfile, or an image named by its digest."""
+
+    folder: Path | None = None
+    reference: str | None = None
+    debian_packages: tuple[str, ...] = ()
+    pypi_packages: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """A submission as a sandbox needs it: its files, the entry point among them, and the profile it runs under."""
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from grader.core.cases import ProgramBehaves
+from grader.core.conditions import Condition
 from grader.core.expectation import Task
-from grader.core.observation import CompileRecord, MissingRun, ProgramRuns, RunRecord
+from grader.core.observation import CompileRecord, MissingRun, Observation, ProgramRuns, RunRecord
 from grader.core.plan import Plan, PlannedRun
 from grader.core.reasons import ReasonCode, ReasonKind
 from grader.core.tri import Tri, all_of
@@ -17,27 +18,41 @@ from grader.core.verdict import CaseVerdict, CellVerdict, ConditionVerdict, Find
 from grader.scorers.runs import judge_compile, judge_run
 
 SCORER_VERSION = 1
-SCORER = f"program_behaves/{SCORER_VERSION}"
 
 
-def judge_programs(
-    task: Task, plan: Plan, payload: ProgramRuns, *, observation: str | None = None
-) -> tuple[ConditionVerdict, ...]:
-    """A verdict for each `ProgramBehaves` leaf of the task, from left to right.
+class ProgramExecutionScorer:
+    """Judges `ProgramBehaves` on the runs of one plan.
 
-    `plan` must be that of the task under the recorded profiles; the caller has checked its fingerprint.
+    `plan` must be that of the task under the profiles of the observation that is scored: the caller checks it.
     """
-    attempts = payload.last_attempts()
-    compiles = payload.last_compiles()
-    planned: dict[int, dict[int, dict[str, list[PlannedRun]]]] = {}
-    for run in plan.runs:
-        planned.setdefault(run.program, {}).setdefault(run.case, {}).setdefault(run.profile, []).append(run)
-    return tuple(
-        _judge_program(program, planned[index], task, attempts, compiles).model_copy(
-            update={"observation": observation}
+
+    reads: type[Condition] = ProgramBehaves
+    payload_kind = ProgramRuns.payload_kind
+    identity = f"ProgramExecutionScorer/{SCORER_VERSION}"
+
+    def __init__(self, task: Task, plan: Plan) -> None:
+        self._task = task
+        self._index = {program.fingerprint: index for index, program in enumerate(task.programs())}
+        self._planned: dict[int, dict[int, dict[str, list[PlannedRun]]]] = {}
+        for run in plan.runs:
+            cases = self._planned.setdefault(run.program, {})
+            cases.setdefault(run.case, {}).setdefault(run.profile, []).append(run)
+
+    def score(self, condition: Condition, observation: Observation) -> ConditionVerdict:
+        """The verdict on a `ProgramBehaves` of the task. Raises ValueError for any other condition or payload."""
+        payload = observation.payload
+        index = self._index.get(condition.fingerprint)
+        if index is None or not isinstance(condition, ProgramBehaves) or not isinstance(payload, ProgramRuns):
+            raise ValueError("this scorer judges program_behaves conditions of its task on program runs")
+        verdict = _judge_program(
+            condition, self._planned[index], self._task, payload.last_attempts(), payload.last_compiles()
         )
-        for index, program in enumerate(task.programs())
-    )
+        return verdict.model_copy(update={"scorer": self.identity, "observation": observation.digest})
+
+    def warnings(self, condition: Condition, observation: Observation) -> tuple[str, ...]:
+        """Nothing to warn of: what was not collected says so in the verdict."""
+        del condition, observation
+        return ()
 
 
 def _judge_program(
@@ -76,7 +91,6 @@ def _judge_program(
         value=value,
         rationale=_rationale(cases, value),
         findings=explaining(value, findings),
-        scorer=SCORER,
         cases=tuple(cases),
     )
 

@@ -8,18 +8,19 @@ from typing import Any
 
 import pytest
 
-import grader.matchers  # noqa: F401 - registers the matchers
+import grader.matchers
 from grader.core.cases import ProgramBehaves, ProgramCase
 from grader.core.expectation import Task
 from grader.core.limits import LimitRange, Limits
-from grader.core.observation import CompileRecord, MissingRun, ProgramRuns, RunRecord
+from grader.core.observation import Acquisition, CompileRecord, MissingRun, Observation, ProgramRuns, RunRecord
 from grader.core.outcomes import FileOutcome, Measures, RunOutcome, StreamOutcome, parse_captured
 from grader.core.plan import Plan, ProfileInForce, make_plan
 from grader.core.reasons import ReasonCode
 from grader.core.tri import Tri
 from grader.core.verdict import CellVerdict, ConditionVerdict, Finding, RunVerdict
-from grader.scorers.program import fold_cell, judge_programs
+from grader.scorers.program import ProgramExecutionScorer, fold_cell
 
+assert grader.matchers  # importing it registers the matchers
 T, F, U = Tri.TRUE, Tri.FALSE, Tri.UNDETERMINED
 M = "missing"
 
@@ -61,8 +62,12 @@ def judge(
         compiles=compiles,
         runs=tuple(records),
     )
-    (verdict,) = judge_programs(task, plan, payload)
-    return verdict
+    return scored(task, plan, payload)
+
+
+def scored(task: Task, plan: Plan, payload: ProgramRuns) -> ConditionVerdict:
+    observation = Observation(acquisition=Acquisition.COMPLETE, payload=payload)
+    return ProgramExecutionScorer(task, plan).score(task.conditions[0], observation)
 
 
 def codes(verdict: ConditionVerdict | CellVerdict) -> list[str]:
@@ -151,14 +156,15 @@ def test_only_what_the_case_checks_is_nondeterminism() -> None:
 
 def test_right_output_does_not_save_a_breached_limit_or_a_signal() -> None:
     task, plan = task_of(CASE)
-    for facts, code in (
+    rows: list[tuple[dict[str, Any], str]] = [
         ({"signal": 11, "exit_code": None}, "signal"),
         ({"oom_kills": 1, "memory_limit_hits": 1}, "memory.exceeded"),
         ({"cpu_time_ns": 10**12}, "cpu_time.exceeded"),
         ({"wall_time_ns": 10**12}, "wall_time.exceeded"),
         ({"stopped_for": "stdout"}, "output.exceeded"),
         ({"stopped_for": "file_size"}, "file_size.exceeded"),
-    ):
+    ]
+    for facts, code in rows:
         verdict = judge(task, plan, [ran(**facts)])
         assert (verdict.value, codes(verdict)) == (F, [code])
 
@@ -224,7 +230,7 @@ def test_the_last_attempt_counts() -> None:
             RunRecord(index=0, attempt=1, missing=MissingRun(code=ReasonCode.HOST_STARVED)),
         ),
     )
-    (verdict,) = judge_programs(task, plan, payload)
+    verdict = scored(task, plan, payload)
     assert verdict.value is T
     assert verdict.cases[0].cells[0].runs[0].attempts == 2
 
