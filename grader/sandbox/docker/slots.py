@@ -1,0 +1,223 @@
+"""Slots: one CPU each, for one run at a time on the whole machine, so that two graders do not double the load.
+
+A slot is a file in the user's runtime directory, locked with flock while a run is on. The kernel releases the lock when
+its holder dies, however it dies. Within a process the slot of a CPU is given in the order of asking. Between processes
+whoever finds it free takes it; so that one busy grader does not keep another out for ever, a grader that has used a
+slot without a pause for `FAIR_SHARE_S` steps back for a moment if another grader is alive.
+
+Graders of different users have different runtime directories and do not see each other.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import random
+import secrets
+import stat
+import time
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+import anyio
+
+from grader.errors import PrerequisiteError
+
+FAIR_SHARE_S = 0.5
+"""How long a grader may use a slot without a pause while another grader is alive."""
+STEP_BACK_S = 0.04
+"""The pause then: longer than the longest time between two looks of a waiting grader."""
+_LOOK_EVERY_S = (0.005, 0.025)
+_PAUSE_S = 0.01
+_PRESENCE_SUFFIX = ".alive"
+
+
+class NoSlotError(Exception):
+    """No slot came free in time."""
+
+
+def runtime_directory(environment: Mapping[str, str]) -> Path:
+    """Where the locks are: `GRADER_RUNTIME_DIR`, else a folder of the user's in `XDG_RUNTIME_DIR` or `/tmp`."""
+    named = environment.get("GRADER_RUNTIME_DIR")
+    if named:
+        return Path(named)
+    session = environment.get("XDG_RUNTIME_DIR")
+    return Path(session) / "grader" if session else Path("/tmp") / f"grader-{os.getuid()}"
+
+
+@dataclass(slots=True)
+class _Slot:
+    path: Path
+    turn: anyio.Lock = field(default_factory=lambda: anyio.Lock(fast_acquire=True))
+    descriptor: int | None = None
+    busy_since_s: float = 0.0
+    free_since_s: float = 0.0
+    boxes: int = 0
+
+
+class Slots:
+    """The slots of this machine, as one grader uses them. A context manager: leaving it gives everything back.
+
+    `cpus` are the numbers of the CPUs that may be used, each once.
+    """
+
+    def __init__(self, cpus: Sequence[int], directory: Path) -> None:
+        if not cpus:
+            raise ValueError("there must be at least one CPU to use")
+        self._directory = directory
+        self._slots = {cpu: _Slot(directory / f"cpu{cpu}.lock") for cpu in cpus}
+        self._presence: tuple[Path, int] | None = None
+        self._others_seen = (-1.0, False)
+
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        """The CPUs that may be used."""
+        return tuple(self._slots)
+
+    def __enter__(self) -> Slots:
+        """Open the lock files. Raises PrerequisiteError if the runtime directory cannot be used, or is not ours."""
+        _make_private(self._directory)
+        try:
+            for slot in self._slots.values():
+                slot.descriptor = os.open(slot.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            self._presence = _show_presence(self._directory)
+        except OSError as error:
+            self._close()
+            raise PrerequisiteError(
+                f"the lock files of {self._directory} cannot be opened: {error}",
+                hint="set GRADER_RUNTIME_DIR to a folder of your own",
+            ) from error
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+
+    @asynccontextmanager
+    async def held(self, cpu: int, *, at_most_s: float = 600) -> AsyncGenerator[None]:
+        """Use the slot of this CPU. Raises NoSlotError if it does not come free within `at_most_s` seconds."""
+        slot = self._slots[cpu]
+        try:
+            with anyio.fail_after(at_most_s):
+                await slot.turn.acquire()
+                try:
+                    await self._lock(slot)
+                except BaseException:
+                    slot.turn.release()
+                    raise
+        except TimeoutError as error:
+            raise NoSlotError(f"CPU {cpu} was in use for {at_most_s:g} s") from error
+        try:
+            yield
+        finally:
+            _unlock(slot)
+            slot.turn.release()
+
+    def choose(self) -> int:
+        """The CPU for a new box: one that is free now, with the fewest of our boxes. Give it back with `give_back`."""
+        fewest = min(slot.boxes for slot in self._slots.values())
+        best = [cpu for cpu, slot in self._slots.items() if slot.boxes == fewest]
+        cpu = next((cpu for cpu in best if self._looks_free(self._slots[cpu])), best[0])
+        self._slots[cpu].boxes += 1
+        return cpu
+
+    def give_back(self, cpu: int) -> None:
+        """The box for which the CPU was chosen is gone."""
+        self._slots[cpu].boxes -= 1
+
+    async def _lock(self, slot: _Slot) -> None:
+        now_s = time.monotonic()
+        if now_s - slot.free_since_s > _PAUSE_S:
+            slot.busy_since_s = now_s
+        elif now_s - slot.busy_since_s > FAIR_SHARE_S and self._others_alive(now_s):
+            await anyio.sleep(STEP_BACK_S)
+            slot.busy_since_s = time.monotonic()
+        while not _try_lock(slot.descriptor):
+            await anyio.sleep(random.uniform(*_LOOK_EVERY_S))
+            slot.busy_since_s = time.monotonic()
+
+    def _looks_free(self, slot: _Slot) -> bool:
+        if slot.turn.locked() or not _try_lock(slot.descriptor):
+            return False
+        assert slot.descriptor is not None
+        fcntl.flock(slot.descriptor, fcntl.LOCK_UN)
+        return True
+
+    def _others_alive(self, now_s: float) -> bool:
+        seen_s, others = self._others_seen
+        if now_s - seen_s > FAIR_SHARE_S:
+            own = self._presence[0] if self._presence is not None else None
+            others = any(_is_alive(path) for path in self._directory.glob(f"*{_PRESENCE_SUFFIX}") if path != own)
+            self._others_seen = (now_s, others)
+        return others
+
+    def _close(self) -> None:
+        for slot in self._slots.values():
+            if slot.descriptor is not None:
+                os.close(slot.descriptor)
+                slot.descriptor = None
+        if self._presence is not None:
+            path, descriptor = self._presence
+            path.unlink(missing_ok=True)
+            os.close(descriptor)
+            self._presence = None
+
+
+def _try_lock(descriptor: int | None) -> bool:
+    if descriptor is None:
+        raise RuntimeError("the slots are not open: use them as `with`")
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _unlock(slot: _Slot) -> None:
+    slot.free_since_s = time.monotonic()
+    if slot.descriptor is not None:
+        fcntl.flock(slot.descriptor, fcntl.LOCK_UN)
+
+
+def _make_private(directory: Path) -> None:
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        status = directory.lstat()
+    except OSError as error:
+        raise PrerequisiteError(
+            f"the folder {directory} for lock files cannot be made: {error}",
+            hint="set GRADER_RUNTIME_DIR to a folder of your own",
+        ) from error
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid():
+        raise PrerequisiteError(
+            f"{directory} is not a folder of this user", hint="set GRADER_RUNTIME_DIR to a folder of your own"
+        )
+
+
+def _show_presence(directory: Path) -> tuple[Path, int]:
+    """A locked file that says: this grader is alive. Another grader removes it once it is not locked any more."""
+    while True:
+        path = directory / f"{os.getpid()}-{secrets.token_hex(4)}{_PRESENCE_SUFFIX}"
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        if _try_lock(descriptor) and path.exists():
+            return path, descriptor
+        os.close(descriptor)  # another grader looked between the two calls, and took it for a dead one's
+
+
+def _is_alive(path: Path) -> bool:
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return False
+    try:
+        if not _try_lock(descriptor):
+            return True
+        with suppress(OSError):
+            path.unlink()
+        return False
+    finally:
+        os.close(descriptor)
