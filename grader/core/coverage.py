@@ -31,7 +31,6 @@ class CoverageCode(StrEnum):
     SPAN_CONFLICT = "span.conflict"
     PARENT_MISSING = "parent.missing"
     PARENT_CYCLE = "parent.cycle"
-    TIME_REVERSED = "time.reversed"
     DROPPED_ATTRIBUTES = "dropped.attributes"
     DROPPED_EVENTS = "dropped.events"
     DROPPED_LINKS = "dropped.links"
@@ -69,7 +68,6 @@ _TEXTS = {
     _C.SPAN_CONFLICT: "two different records have the same span id",
     _C.PARENT_MISSING: "a span's parent is not there",
     _C.PARENT_CYCLE: "spans are each other's parents; they were taken as roots",
-    _C.TIME_REVERSED: "a span ends before it starts; its interval was widened to both",
     _C.DROPPED_ATTRIBUTES: "the producer dropped attributes",
     _C.DROPPED_EVENTS: "the producer dropped events",
     _C.DROPPED_LINKS: "the producer dropped links",

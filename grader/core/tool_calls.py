@@ -9,11 +9,12 @@ the same payload is judged again under other conditions.
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from grader.core.coverage import Coverage
+from grader.core.observation import Payload, register_payload
 from grader.core.tool_arguments import NOT_RECORDED, ToolArguments
 
 PAYLOAD_KIND = "tools"
@@ -184,9 +185,11 @@ class ConversationLinks(_Value):
     unlinked: tuple[str, ...] = ()
 
 
-class ToolsPayload(_Value):
+@register_payload
+class ToolsPayload(Payload):
     """All that is known of an agent's tool calls. Pure data: judged by the scorers, and again by `replay`."""
 
+    payload_kind: ClassVar[str] = PAYLOAD_KIND
     kind: Literal["tools"] = PAYLOAD_KIND
     schema_version: Literal[1] = SCHEMA_VERSION
     calls: tuple[ToolCall, ...] = ()
@@ -204,6 +207,8 @@ class ToolsPayload(_Value):
     trace_ids: tuple[str, ...] = ()
     retain_content: bool = True
     """False: names and times only were kept, no arguments."""
+    notes: tuple[str, ...] = ()
+    """What was noticed and does not speak against completeness."""
 
     @model_validator(mode="after")
     def _keys_are_unique_and_known(self) -> ToolsPayload:

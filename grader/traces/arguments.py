@@ -1,0 +1,130 @@
+"""From what producers write to the arguments of a call: JSON, JSON in JSON, envelopes, Python literals.
+
+Each step is tried in this order: an object as it is; a JSON text (at most twice); a known envelope; a Python literal
+(marked `lenient`). What is left is unparsable, which never matches and never misses.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from typing import cast
+
+from grader.core.tool_arguments import (
+    CONFLICTING,
+    NOT_RECORDED,
+    REDACTED,
+    REMOVED,
+    ArgumentState,
+    ContentRules,
+    ToolArguments,
+    WhyNotRecorded,
+    parse_json,
+    recorded_arguments,
+    unparsable_arguments,
+)
+from grader.traces.span import Unreadable
+
+NOTHING = frozenset({"<not specified>", "N/A", "<not serializable>"})
+"""What producers write in place of arguments or ids they do not have."""
+_MAX_LITERAL = 64 * 1024
+_LANGCHAIN_ENVELOPE = frozenset({"input_str", "tags", "metadata", "inputs", "kwargs"})
+_SMOLAGENTS_ENVELOPE = frozenset({"args", "kwargs", "sanitize_inputs_outputs"})
+
+
+def arguments_from(value: object, rules: ContentRules) -> ToolArguments:
+    """Arguments from the value of an attribute; None means that it is not there."""
+    if value is None or (isinstance(value, str) and (value in NOTHING or value == "")):
+        return NOT_RECORDED
+    if value is Unreadable.CONFLICTING:
+        return CONFLICTING
+    if isinstance(value, Unreadable):
+        return ToolArguments(state=ArgumentState.UNPARSABLE, detail="nested too deeply, or malformed")
+    if value == REMOVED:
+        return REDACTED
+    found, lenient, detail = _decoded(value)
+    if isinstance(found, dict):
+        return _unwrapped(cast("dict[str, object]", found), rules, lenient)
+    return unparsable_arguments(value if isinstance(value, str) else str(value), rules, detail=detail)
+
+
+def combined(first: ToolArguments, second: ToolArguments) -> ToolArguments:
+    """What two records of one call say together; symmetric. Recorded wins over not recorded; two that differ conflict.
+
+    A record that says they cannot be parsed, or disagree, is never outvoted by one that merely has none.
+    """
+    ranked = sorted((first, second), key=lambda item: (_rank(item), item.text or "", item.model_dump_json()))
+    best, other = ranked
+    if best.is_recorded and other.is_recorded and best.sha256 != other.sha256:
+        return CONFLICTING
+    if WhyNotRecorded.CONFLICTING in {best.why, other.why}:
+        return CONFLICTING
+    return best
+
+
+def differ(first: ToolArguments, second: ToolArguments) -> bool:
+    """Whether both are recorded and not the same."""
+    return first.is_recorded and second.is_recorded and first.sha256 != second.sha256
+
+
+def _rank(item: ToolArguments) -> int:
+    if item.is_recorded:
+        return 1 if item.lenient else 0
+    if item.state is ArgumentState.UNPARSABLE:
+        return 3
+    return {WhyNotRecorded.TRUNCATED: 2, WhyNotRecorded.ABSENT: 5}.get(item.why or WhyNotRecorded.ABSENT, 4)
+
+
+def _decoded(value: object) -> tuple[object, bool, str]:
+    """(value, whether read as a Python literal, what is wrong when it is no object)."""
+    detail = "not an object"
+    for _ in range(2):
+        if not isinstance(value, str):
+            break
+        try:
+            value = parse_json(value)
+        except ValueError as error:
+            literal = _literal(value)
+            return literal, literal is not None, f"no JSON: {error}"[:200]
+    return value, False, detail
+
+
+def _literal(text: str) -> object:
+    if not text.lstrip().startswith("{") or len(text) > _MAX_LITERAL:
+        return None
+    try:
+        value: object = ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        return None
+    return cast("object", value) if isinstance(value, dict) else None
+
+
+def _unwrapped(value: dict[str, object], rules: ContentRules, lenient: bool) -> ToolArguments:
+    """The arguments inside a known envelope, or the object itself."""
+    keys = value.keys()
+    if "input_str" in keys and keys <= _LANGCHAIN_ENVELOPE:
+        inner = value.get("inputs")
+        if isinstance(inner, dict):
+            return recorded_arguments(cast("object", inner), rules, lenient=lenient)
+        return unparsable_arguments(str(value.get("input_str")), rules, detail="the input is text, not named arguments")
+    if "sanitize_inputs_outputs" in keys and keys <= _SMOLAGENTS_ENVELOPE:
+        if value.get("args"):
+            return unparsable_arguments(str(value["args"]), rules, detail="arguments by position, without their names")
+        inner = value.get("kwargs")
+        return recorded_arguments(cast("object", inner if inner is not None else {}), rules, lenient=lenient)
+    return recorded_arguments(value, rules, lenient=lenient)
+
+
+def looks_like_schema(value: object) -> bool:
+    """Whether an object describes parameters instead of giving them: `tool.parameters` is used for both."""
+    if isinstance(value, str):
+        try:
+            value = parse_json(value)
+        except ValueError:
+            return False
+    if not isinstance(value, dict):
+        return False
+    entries = cast("Mapping[str, object]", value)
+    if "type" in entries and "properties" in entries:
+        return True
+    return len(entries) > 0 and all(isinstance(item, dict) and "type" in item for item in entries.values())

@@ -1,0 +1,115 @@
+"""What a span is, all vocabularies together; by attributes, never by the words in a span's name alone.
+
+Where vocabularies disagree the more careful reading wins: an exclusion over an execution, an execution over anything
+else, and a span that may be a tool over one that is none.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grader.core.tool_arguments import NOT_RECORDED, ContentRules, ToolArguments
+from grader.core.tool_calls import ExclusionReason
+from grader.traces.arguments import combined
+from grader.traces.span import Span
+from grader.traces.vocabularies import VOCABULARIES
+from grader.traces.vocabularies.base import Proposal, Reading, Role, Vocabulary
+
+_PRECEDENCE = (Role.EXCLUDED, Role.TOOL, Role.POSSIBLE_TOOL, Role.MODEL, Role.AGENT, Role.OTHER)
+_UNREAD_TOOLS = {
+    "traceloop.span.kind": frozenset({"tool"}),
+    "ai.operationId": frozenset({"ai.toolCall"}),
+    "langsmith.span.kind": frozenset({"tool"}),
+    "langfuse.observation.type": frozenset({"tool"}),
+    "mlflow.spanType": frozenset({"TOOL", '"TOOL"'}),
+    "lk.function_tool.name": None,
+    "ai.toolCall.name": None,
+}
+"""Marks of an execution in vocabularies that are not read: such a span may be any tool."""
+_AI_PREFIXES = (
+    *("gen_ai.", "llm.", "ai.", "openinference.", "traceloop.", "langsmith.", "langfuse.", "mlflow.", "weave."),
+    *("gcp.vertex.agent.", "openai.", "anthropic.", "lk.", "crewai.", "haystack.", "agno.", "tool_call"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SpanFacts:
+    """What one span is, in all vocabularies together. `names` is sorted. `looks_like_ai`: not understood, although it
+    has attributes of some instrumentation of models or agents.
+    """
+
+    role: Role
+    names: tuple[str, ...] = ()
+    call_id: str | None = None
+    arguments: ToolArguments = NOT_RECORDED
+    why_excluded: ExclusionReason | None = None
+    detail: str = ""
+    proposals: tuple[Proposal, ...] = ()
+    vocabularies: tuple[str, ...] = ()
+    is_hosted: bool = False
+    is_transport: bool = False
+    end_is_false: bool = False
+    is_pending: bool = False
+    looks_like_ai: bool = False
+
+
+def classify(span: Span, rules: ContentRules, vocabularies: tuple[Vocabulary, ...] = VOCABULARIES) -> SpanFacts:
+    """What a span is."""
+    readings = [reading for vocabulary in vocabularies if (reading := vocabulary.read(span, rules)) is not None]
+    is_pending = span.attributes.get("logfire.span_type") == "pending_span"
+    if not readings:
+        return _unread(span, is_pending)
+    role = next(role for role in _PRECEDENCE if any(reading.role is role for reading in readings))
+    chosen = [reading for reading in readings if reading.role is role]
+    if role is Role.MODEL or role is Role.OTHER or role is Role.AGENT:
+        unread = _unread_tool(span)
+        if unread is not None:
+            return unread
+    return _together(role, chosen, readings, is_pending)
+
+
+def _together(role: Role, chosen: list[Reading], readings: list[Reading], is_pending: bool) -> SpanFacts:
+    arguments = chosen[0].arguments
+    for reading in chosen[1:]:
+        arguments = combined(arguments, reading.arguments)
+    # Two call ids on one span that differ cannot both be right: neither is trusted.
+    ids = {reading.call_id for reading in chosen if reading.call_id is not None}
+    return SpanFacts(
+        role=role,
+        names=tuple(sorted({reading.name for reading in readings if reading.name is not None})),
+        call_id=ids.pop() if len(ids) == 1 else None,
+        arguments=arguments,
+        why_excluded=chosen[0].why_excluded,
+        detail=chosen[0].detail,
+        proposals=_distinct(chosen),
+        vocabularies=tuple(sorted({reading.vocabulary for reading in readings})),
+        is_hosted=any(reading.is_hosted for reading in chosen),
+        is_transport=any(reading.is_transport for reading in chosen),
+        end_is_false=any(reading.end_is_false for reading in chosen),
+        is_pending=is_pending,
+    )
+
+
+def _distinct(readings: list[Reading]) -> tuple[Proposal, ...]:
+    """The proposals of the vocabulary that has most: both describe the same answer of the model."""
+    return max((reading.proposals for reading in readings), key=len, default=())
+
+
+def _unread(span: Span, is_pending: bool) -> SpanFacts:
+    tool = _unread_tool(span)
+    if tool is not None:
+        return tool
+    if span.dropped_attributes > 0:
+        detail = f"{span.dropped_attributes} attributes were dropped, what is left does not say what it is"
+        return SpanFacts(Role.POSSIBLE_TOOL, detail=detail, is_pending=is_pending)
+    looks_like_ai = any(key.startswith(_AI_PREFIXES) for key in span.attributes)
+    return SpanFacts(Role.OTHER, looks_like_ai=looks_like_ai, is_pending=is_pending)
+
+
+def _unread_tool(span: Span) -> SpanFacts | None:
+    for key, values in _UNREAD_TOOLS.items():
+        if key in span.attributes and (values is None or span.attributes.get(key) in values):
+            return SpanFacts(
+                Role.POSSIBLE_TOOL, detail=f"{key} marks a tool, in names that are not read", looks_like_ai=True
+            )
+    return None

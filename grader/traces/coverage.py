@@ -1,0 +1,130 @@
+"""The checks of completeness on one trace. Each finds a reason against it; none of them can find a reason for it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from grader.core.coverage import CoverageCode, CoverageReason
+from grader.core.tool_calls import Excluded, ToolCall
+from grader.traces import span_store as bits
+from grader.traces.span_store import SpanStore
+from grader.traces.trace_tree import TraceTree
+from grader.traces.unify import same_tool
+from grader.traces.vocabularies.base import Proposal
+
+_OUTPUT_TOOLS = ("final_result",)
+"""Names by which frameworks let a model give its final answer as a call; nothing is executed for them."""
+
+
+@dataclass(slots=True)
+class Reasons:
+    """Reasons as they are found: a count, and the smallest detail (so that the order of the input does not show)."""
+
+    counts: Counter[CoverageCode] = field(default_factory=Counter[CoverageCode])
+    details: dict[CoverageCode, str] = field(default_factory=dict[CoverageCode, str])
+
+    def add(self, code: CoverageCode, detail: str = "", count: int = 1) -> None:
+        """Note a reason `count` times."""
+        self.counts[code] += count
+        known = self.details.get(code)
+        self.details[code] = detail if known is None else min(known, detail)
+
+    def done(self) -> tuple[CoverageReason, ...]:
+        """The reasons, each code once."""
+        return tuple(
+            CoverageReason(code=code, count=self.counts[code], detail=self.details[code][:500])
+            for code in sorted(self.counts)
+        )
+
+
+_BIT_REASONS = (
+    (bits.DROPPED_ATTRIBUTES, CoverageCode.DROPPED_ATTRIBUTES),
+    (bits.DROPPED_EVENTS, CoverageCode.DROPPED_EVENTS),
+    (bits.DROPPED_LINKS, CoverageCode.DROPPED_LINKS),
+    (bits.HOSTED, CoverageCode.HOSTED_TOOL),
+)
+
+
+def check_trace(tree: TraceTree, known_parents: frozenset[int], reasons: Reasons) -> None:
+    """Structure: roots, parents, cycles, ends, dropped parts, sampling, pending spans, scopes that are not understood.
+
+    `known_parents` are span ids of the caller's own side (of a `traceparent`): a span under one of them is a root.
+    """
+    store, roots = tree.store, 0
+    for span, at in tree.at.items():
+        found, parent = store.bits[at], store.parents[at]
+        is_root = parent == 0 or parent in known_parents
+        roots += is_root
+        if found & bits.UNFINISHED:
+            code = CoverageCode.ROOT_UNFINISHED if is_root else CoverageCode.SPAN_UNFINISHED
+            reasons.add(code, f"span {tree.ref(span)}")
+        if not is_root and parent not in tree.at:
+            reasons.add(CoverageCode.PARENT_MISSING, f"span {tree.ref(span)}")
+        for bit, code in _BIT_REASONS:
+            if found & bit:
+                reasons.add(code, f"span {tree.ref(span)}")
+    if roots == 0:
+        reasons.add(CoverageCode.ROOT_MISSING, f"trace {tree.trace_id}")
+    for span in tree.in_cycles:
+        reasons.add(CoverageCode.PARENT_CYCLE, f"span {tree.ref(span)}")
+    for span in tree.conflicts:
+        reasons.add(CoverageCode.SPAN_CONFLICT, f"span {tree.ref(span)}")
+    for at in tree.pending:
+        if store.parents[at] not in tree.at:
+            reasons.add(CoverageCode.SPAN_PENDING, f"span {tree.ref(store.parents[at])}")
+    _check_sampling(tree, reasons)
+    _check_scopes(tree, reasons)
+
+
+def _check_sampling(tree: TraceTree, reasons: Reasons) -> None:
+    """Trace flags 0 say nothing where a producer writes none; where it sets the sampled bit elsewhere, they do."""
+    store = tree.store
+    writes_flags = {store.origins[at] for at in tree.at.values() if store.bits[at] & bits.SAMPLED}
+    for span, at in tree.at.items():
+        unset = store.bits[at] & bits.FLAGS_UNSET and store.origins[at] in writes_flags
+        if store.bits[at] & bits.UNSAMPLED or unset:
+            reasons.add(CoverageCode.UNSAMPLED, f"span {tree.ref(span)}")
+
+
+def _check_scopes(tree: TraceTree, reasons: Reasons) -> None:
+    store = tree.store
+    names = {number: scope for (scope, _), number in store.origin_numbers.items()}
+    understood = {names[store.origins[at]] for at in tree.at.values() if store.bits[at] & bits.RECOGNISED}
+    unknown = {names[store.origins[at]] for at in tree.at.values() if store.bits[at] & bits.LOOKS_LIKE_AI}
+    for scope in sorted(unknown - understood):
+        reasons.add(CoverageCode.SCOPE_UNKNOWN, f"scope {scope[:200]!r}")
+
+
+def check_proposals(
+    asked: list[tuple[str, Proposal]], calls: tuple[ToolCall, ...], excluded: tuple[Excluded, ...], reasons: Reasons
+) -> list[tuple[str, Proposal]]:
+    """Proposals of a trace's models that no execution and no exclusion answers, and a reason for them.
+
+    First by call id; what has no id on one of both sides, by name and number.
+    """
+    ids = {item.call_id for item in (*calls, *excluded) if item.call_id is not None}
+    open_ones = [
+        (place, proposal)
+        for place, proposal in asked
+        if proposal.call_id not in ids and proposal.name not in _OUTPUT_TOOLS
+    ]
+    asked_ids = {proposal.call_id for _, proposal in asked}
+    free = [item.names for item in (*calls, *excluded) if item.call_id is None or item.call_id not in asked_ids]
+    free_by_name = Counter(names for names in free)
+    unanswered: list[tuple[str, Proposal]] = []
+    for place, proposal in open_ones:
+        fitting = next(
+            (names for names, left in free_by_name.items() if left and same_tool(names, (proposal.name,))), None
+        )
+        if fitting is None:
+            unanswered.append((place, proposal))
+            reasons.add(CoverageCode.PROPOSAL_UNANSWERED, f"{proposal.name[:100]} in span {place}")
+        else:
+            free_by_name[fitting] -= 1
+    return unanswered
+
+
+def reversed_spans(tree: TraceTree, store: SpanStore) -> list[str]:
+    """Spans that end before they start: widened to both, and reported."""
+    return [tree.ref(span) for span, at in tree.at.items() if store.bits[at] & bits.REVERSED]
