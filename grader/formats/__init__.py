@@ -1,0 +1,1 @@
+"""Task files, and importers of other people's tasks, one file each."""
