@@ -100,6 +100,11 @@ def matcher_names() -> tuple[str, ...]:
     return tuple(sorted(_REGISTRY))
 
 
+def matcher_class(name: str) -> type[Matcher] | None:
+    """The class registered under a `matcher_name`, or None."""
+    return _REGISTRY.get(name)
+
+
 def parse_matcher(value: object) -> Matcher:
     """A matcher from plain data such as `{"equals": "a"}`, or the matcher itself.
 

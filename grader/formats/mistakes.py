@@ -59,7 +59,7 @@ def validation_problems(
         elif kind == "missing":
             yield Problem(f"{name!r} is missing", document.place(path))
         else:
-            is_key = not is_exact and loc[-1] == "name"
+            is_key = not is_exact and loc[-1:] == ("name",)
             place = document.key_place(path) if is_key else document.place(path)
             said = _words(kind, entry, name)
             yield Problem(said if name == "" or said.startswith(name) else f"{name}: {said}", place, _hint(kind, entry))
