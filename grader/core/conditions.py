@@ -32,9 +32,21 @@ class Condition(BaseModel):
         """SHA-256 (hex) of the canonical plain form: a new field with a default does not change it."""
         return digest(self.to_plain())
 
+    def parts(self) -> tuple[Condition, ...]:
+        """The conditions that this one combines; of a leaf, none."""
+        return ()
+
+    def with_parts(self, parts: tuple[Condition, ...]) -> Condition:
+        """The same condition over other parts; a leaf is returned as it is."""
+        del parts
+        return self
+
     def leaves(self) -> Iterator[Condition]:
         """The conditions at the ends of the tree, from left to right; of a leaf, itself."""
-        yield self
+        if not self.composite:
+            yield self
+        for part in self.parts():
+            yield from part.leaves()
 
 
 C = TypeVar("C", bound=Condition)
@@ -89,10 +101,13 @@ class _Several(Condition):
 
     conditions: tuple[AnyCondition, ...] = Field(min_length=1)
 
-    def leaves(self) -> Iterator[Condition]:
-        """The leaves of all parts, in order."""
-        for part in self.conditions:
-            yield from part.leaves()
+    def parts(self) -> tuple[Condition, ...]:
+        """The conditions that this one combines."""
+        return self.conditions
+
+    def with_parts(self, parts: tuple[Condition, ...]) -> Condition:
+        """The same condition over other parts."""
+        return self.model_copy(update={"conditions": parts})
 
 
 @register_condition
@@ -118,6 +133,10 @@ class Not(Condition):
     condition_type: ClassVar[str] = "not"
     condition: AnyCondition
 
-    def leaves(self) -> Iterator[Condition]:
-        """The leaves of its part."""
-        yield from self.condition.leaves()
+    def parts(self) -> tuple[Condition, ...]:
+        """Its one part."""
+        return (self.condition,)
+
+    def with_parts(self, parts: tuple[Condition, ...]) -> Condition:
+        """The same over another part."""
+        return self.model_copy(update={"condition": parts[0]})

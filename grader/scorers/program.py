@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from grader.core.cases import ProgramBehaves
+from grader.core.cases import ProgramBehaves, ProgramCase
 from grader.core.conditions import Condition
 from grader.core.expectation import Task
 from grader.core.observation import CompileRecord, MissingRun, Observation, ProgramRuns, RunRecord
@@ -64,25 +64,9 @@ def _judge_program(
 ) -> ConditionVerdict:
     cases: list[CaseVerdict] = []
     for index, case in enumerate(program.cases):
-        cells: list[CellVerdict] = []
-        for profile, runs in planned[index].items():
-            blocked = judge_compile(compiles[profile]) if profile in compiles else None
-            if blocked is not None:
-                verdicts = tuple(_blocked_run(run, blocked) for run in runs)
-            else:
-                verdicts = tuple(
-                    judge_run(
-                        attempts.get(run.index) or _never_run(run),
-                        case,
-                        task,
-                        run.invocation.limits,
-                        repetition=run.repetition,
-                    )
-                    for run in runs
-                )
-            notes = () if blocked is not None else _unchecked_differences(program, index, runs, attempts)
-            cells.append(fold_cell(index, profile, verdicts, notes))
-        cases.append(CaseVerdict(index=index, name=case.name, value=all_of(c.value for c in cells), cells=tuple(cells)))
+        cells = tuple(judge_cell(task, case, runs, attempts, compiles) for runs in planned[index].values())
+        value = all_of(cell.value for cell in cells)
+        cases.append(CaseVerdict(index=index, name=case.name, value=value, cells=cells))
     value = all_of(case.value for case in cases)
     findings = [finding for case in cases for cell in case.cells for finding in cell.findings]
     return ConditionVerdict(
@@ -93,6 +77,27 @@ def _judge_program(
         findings=explaining(value, findings),
         cases=tuple(cases),
     )
+
+
+def judge_cell(
+    task: Task,
+    case: ProgramCase,
+    runs: Sequence[PlannedRun],
+    attempts: Mapping[int, RunRecord],
+    compiles: Mapping[str, CompileRecord],
+) -> CellVerdict:
+    """The verdict of one cell. `runs`: all its planned runs; `attempts`: the last attempt by plan index."""
+    first = runs[0]
+    blocked = judge_compile(compiles[first.profile]) if first.profile in compiles else None
+    if blocked is not None:
+        return fold_cell(first.case, first.profile, [_blocked_run(run, blocked) for run in runs])
+    verdicts = [
+        judge_run(
+            attempts.get(run.index) or _never_run(run), case, task, run.invocation.limits, repetition=run.repetition
+        )
+        for run in runs
+    ]
+    return fold_cell(first.case, first.profile, verdicts, _unchecked_differences(case, runs, attempts))
 
 
 def fold_cell(case: int, profile: str, runs: Sequence[RunVerdict], notes: tuple[str, ...] = ()) -> CellVerdict:
@@ -172,10 +177,9 @@ def _never_run(run: PlannedRun) -> RunRecord:
 
 
 def _unchecked_differences(
-    program: ProgramBehaves, case_index: int, runs: Sequence[PlannedRun], attempts: Mapping[int, RunRecord]
+    case: ProgramCase, runs: Sequence[PlannedRun], attempts: Mapping[int, RunRecord]
 ) -> tuple[str, ...]:
     """Streams that differed between repetitions though the case does not check them: worth a note, no more."""
-    case = program.cases[case_index]
     records = (attempts.get(run.index) for run in runs)
     outcomes = [record.outcome for record in records if record is not None and record.outcome is not None]
     notes: list[str] = []

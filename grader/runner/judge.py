@@ -1,0 +1,58 @@
+"""From recorded evidence to a verdict: what `run` and `replay` share, so that both say the same."""
+
+from __future__ import annotations
+
+from grader.core.expectation import Task
+from grader.core.observation import Observation, ProgramRuns
+from grader.core.plan import Plan, first_difference, make_plan
+from grader.core.reasons import ReasonCode
+from grader.core.selection import Selection
+from grader.core.tri import Tri
+from grader.core.verdict import Finding, Verdict
+from grader.errors import RecordError
+from grader.scorers.composite import judge_expectation
+from grader.scorers.program import ProgramExecutionScorer
+
+
+def judge_runs(task: Task, plan: Plan, observation: Observation) -> Verdict:
+    """The verdict on a task from the runs of its plan. Pure."""
+    payload = observation.payload
+    submission = payload.submission_digest if isinstance(payload, ProgramRuns) else None
+    verdict = judge_expectation(task, (ProgramExecutionScorer(task, plan),), (observation,))
+    return verdict.model_copy(update={"submission": submission})
+
+
+def plan_of_record(task: Task, payload: ProgramRuns, recorded: Task) -> Plan:
+    """The plan of `task` under the recorded profiles.
+
+    Raises RecordError (`record.mismatch`) unless it asks for exactly the recorded runs, naming the first difference.
+    """
+    names = [profile.name for profile in payload.profiles]
+    if task.runtime_profiles is not None and set(task.runtime_profiles) != set(names):
+        raise RecordError(
+            f"the task names the profiles {', '.join(task.runtime_profiles)}; the record has {', '.join(names)}",
+            code=ReasonCode.RECORD_MISMATCH,
+            hint="run the submission again under this task (grader run)",
+        )
+    try:
+        plan = make_plan(task, payload.profiles)
+    except ValueError as error:
+        raise RecordError(str(error), code=ReasonCode.RECORD_MISMATCH) from error
+    if plan.fingerprint != payload.plan_fingerprint:
+        difference = first_difference(plan, make_plan(recorded, payload.profiles))
+        raise RecordError(
+            f"this record answers another plan: {difference or 'its plan fingerprint is not that of its own task'}",
+            code=ReasonCode.RECORD_MISMATCH,
+            hint="run the submission again under this task (grader run)",
+        )
+    return plan
+
+
+def for_the_whole(verdict: Verdict, selection: Selection | None) -> Verdict:
+    """The verdict for the whole task when only part of it was selected: undetermined, whatever the part says."""
+    if selection is None or selection.is_whole:
+        return verdict
+    finding = Finding(code=ReasonCode.NOT_SELECTED, detail=str(selection))
+    return verdict.model_copy(
+        update={"value": Tri.UNDETERMINED, "findings": (finding,), "rationale": f"not settled: {selection}"}
+    )

@@ -1,0 +1,91 @@
+"""Which profiles a submission runs under, and what a sandbox needs to know to run it there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from grader.core.expectation import Task
+from grader.core.plan import ProfileInForce
+from grader.errors import SubmissionError, TaskError
+from grader.runtimes import LoadedProfile, find_profile, load_profiles
+from grader.sandbox.base import ImageSource, Program, Sandbox
+from grader.submission import Submission
+
+
+def profiles_for(task: Task, submission: Submission, runtimes: Path | None) -> tuple[LoadedProfile, ...]:
+    """The profiles that the task names, or else every one whose language fits the submission, sorted by name.
+
+    Raises TaskError for an unknown profile or if none fits, SubmissionError if the submission has no entry point for a
+    profile that the task names.
+    """
+    if task.runtime_profiles is not None:
+        named = tuple(find_profile(name, runtimes) for name in task.runtime_profiles)
+        for profile in named:
+            _entry(profile, submission)
+        return named
+    profiles = load_profiles(runtimes)
+    fitting = tuple(profile for profile in profiles if _fits(profile, submission))
+    if not fitting:
+        languages = ", ".join(sorted({profile.profile.language for profile in profiles}))
+        raise TaskError(
+            f"no runtime profile fits the submission {submission.name}: "
+            + (f"its language is {submission.language}" if submission.language else "no file has a known suffix"),
+            hint=f"name one in the task (runtime_profiles: [python]) or with -p; known languages: {languages}",
+        )
+    return fitting
+
+
+def make_program(profile: LoadedProfile, in_force: ProfileInForce, submission: Submission) -> Program:
+    """What a sandbox needs to run the submission under the profile."""
+    entry = _entry(profile, submission)
+    paths = _paths(submission)
+    compile_command = profile.profile.compile_command(entry, paths)
+    return Program(
+        submission_digest=submission.digest,
+        files=submission.files,
+        entry=entry.encode("utf-8", "surrogateescape"),
+        profile=in_force,
+        compile_command=None if compile_command is None else _argv(compile_command),
+        run_command=_argv(profile.profile.run_command(entry)),
+        command_is_submission=profile.profile.command_is_submission,
+    )
+
+
+async def image_of(profile: LoadedProfile, sandbox: Sandbox, progress: Callable[[str], None]) -> ProfileInForce:
+    """The profile with the image that it runs in. Raises PrerequisiteError if the image cannot be had."""
+    source = ImageSource(
+        folder=profile.image_folder(),
+        reference=profile.profile.image.reference,
+        debian_packages=profile.profile.packages.debian,
+        pypi_packages=profile.profile.packages.pypi,
+    )
+    return profile.in_force(await sandbox.image(source, progress))
+
+
+def _fits(profile: LoadedProfile, submission: Submission) -> bool:
+    if submission.language is not None and submission.language != profile.profile.language:
+        return False
+    return submission.entry is not None or profile.profile.entry_point(_paths(submission)) is not None
+
+
+def _entry(profile: LoadedProfile, submission: Submission) -> str:
+    if submission.entry is not None:
+        return submission.entry
+    entry = profile.profile.entry_point(_paths(submission))
+    if entry is None:
+        suffixes = ", ".join(profile.profile.suffixes)
+        wanted = " or ".join(profile.profile.entry_points) or f"exactly one file ending in {suffixes}"
+        raise SubmissionError(
+            f"{submission.name} has no entry point for the profile {profile.name}",
+            hint=f"it needs {wanted}",
+        )
+    return entry
+
+
+def _paths(submission: Submission) -> tuple[str, ...]:
+    return tuple(file.path.decode("utf-8", "surrogateescape") for file in submission.files)
+
+
+def _argv(command: tuple[str, ...]) -> tuple[bytes, ...]:
+    return tuple(part.encode("utf-8", "surrogateescape") for part in command)
