@@ -215,6 +215,33 @@ def _bound(entries: dict[str, object], redacted: set[str], limit: int) -> tuple[
     return {name: item for name, item in entries.items() if name not in gone}, not_kept
 
 
+def combined(first: ToolArguments, second: ToolArguments) -> ToolArguments:
+    """What two records of one call say together; symmetric. Recorded wins over not recorded; two that differ conflict.
+
+    A record that says they cannot be parsed, or disagree, is never outvoted by one that merely has none.
+    """
+    ranked = sorted((first, second), key=lambda item: (_rank(item), item.text or "", item.model_dump_json()))
+    best, other = ranked
+    if best.is_recorded and other.is_recorded and best.sha256 != other.sha256:
+        return CONFLICTING
+    if WhyNotRecorded.CONFLICTING in {best.why, other.why}:
+        return CONFLICTING
+    return best
+
+
+def differ(first: ToolArguments, second: ToolArguments) -> bool:
+    """Whether both are recorded and not the same."""
+    return first.is_recorded and second.is_recorded and first.sha256 != second.sha256
+
+
+def _rank(item: ToolArguments) -> int:
+    if item.is_recorded:
+        return 1 if item.lenient else 0
+    if item.state is ArgumentState.UNPARSABLE:
+        return 3
+    return {WhyNotRecorded.TRUNCATED: 2, WhyNotRecorded.ABSENT: 5}.get(item.why or WhyNotRecorded.ABSENT, 4)
+
+
 def parse_json(text: str) -> object:
     """The value of a JSON text, exactly: integers of any size up to 4,300 digits, other numbers as `Decimal`.
 

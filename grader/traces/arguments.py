@@ -18,7 +18,6 @@ from grader.core.tool_arguments import (
     ArgumentState,
     ContentRules,
     ToolArguments,
-    WhyNotRecorded,
     parse_json,
     recorded_arguments,
     unparsable_arguments,
@@ -46,33 +45,6 @@ def arguments_from(value: object, rules: ContentRules) -> ToolArguments:
     if isinstance(found, dict):
         return _unwrapped(cast("dict[str, object]", found), rules, lenient)
     return unparsable_arguments(value if isinstance(value, str) else str(value), rules, detail=detail)
-
-
-def combined(first: ToolArguments, second: ToolArguments) -> ToolArguments:
-    """What two records of one call say together; symmetric. Recorded wins over not recorded; two that differ conflict.
-
-    A record that says they cannot be parsed, or disagree, is never outvoted by one that merely has none.
-    """
-    ranked = sorted((first, second), key=lambda item: (_rank(item), item.text or "", item.model_dump_json()))
-    best, other = ranked
-    if best.is_recorded and other.is_recorded and best.sha256 != other.sha256:
-        return CONFLICTING
-    if WhyNotRecorded.CONFLICTING in {best.why, other.why}:
-        return CONFLICTING
-    return best
-
-
-def differ(first: ToolArguments, second: ToolArguments) -> bool:
-    """Whether both are recorded and not the same."""
-    return first.is_recorded and second.is_recorded and first.sha256 != second.sha256
-
-
-def _rank(item: ToolArguments) -> int:
-    if item.is_recorded:
-        return 1 if item.lenient else 0
-    if item.state is ArgumentState.UNPARSABLE:
-        return 3
-    return {WhyNotRecorded.TRUNCATED: 2, WhyNotRecorded.ABSENT: 5}.get(item.why or WhyNotRecorded.ABSENT, 4)
 
 
 def _decoded(value: object) -> tuple[object, bool, str]:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from grader.core.tool_arguments import NOT_RECORDED, ContentRules, ToolArguments
+from grader.core.tool_arguments import NOT_RECORDED, ContentRules, ToolArguments, combined
 from grader.core.tool_calls import ExclusionReason
-from grader.traces.arguments import combined
 from grader.traces.span import Span
 from grader.traces.vocabularies import VOCABULARIES
 from grader.traces.vocabularies.base import Proposal, Reading, Role, Vocabulary

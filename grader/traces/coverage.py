@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 from grader.core.coverage import CoverageCode, CoverageReason
 from grader.core.tool_calls import Excluded, ToolCall
+from grader.core.tool_names import same_tool
 from grader.traces import span_store as bits
 from grader.traces.span_store import SpanStore
 from grader.traces.trace_tree import TraceTree
-from grader.traces.unify import same_tool
 from grader.traces.vocabularies.base import Proposal
 
 _OUTPUT_TOOLS = ("final_result",)

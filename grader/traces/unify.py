@@ -19,23 +19,11 @@ from collections import defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from grader.core.tool_arguments import combined, differ
 from grader.core.tool_calls import Attempt, EvidenceSource, ToolCall
-from grader.traces.arguments import combined, differ
+from grader.core.tool_names import same_tool
 from grader.traces.span_store import ToolSpan
 from grader.traces.trace_tree import TraceTree
-
-
-def same_tool(first: Iterable[str], second: Iterable[str]) -> bool:
-    """Whether two sets of names can mean one tool."""
-    return any(_same_name(one, other) for one in first for other in second)
-
-
-def _same_name(one: str, other: str) -> bool:
-    short, long = sorted((one, other), key=len)
-    if short == long:
-        return True
-    before = long.removesuffix(short)
-    return before != long and (before.endswith("/") or (before.startswith("mcp__") and before.endswith("__")))
 
 
 @dataclass(slots=True)
