@@ -16,7 +16,7 @@ from grader.core.selection import Selection
 from grader.core.tri import Tri
 from grader.core.verdict import CellVerdict, Verdict
 from grader.runner.judge import judge_runs
-from grader.runner.run import Listener, execute
+from grader.runner.run import Listener, Rules, execute
 from grader.sandbox.base import Program, Sandbox
 from grader.scorers.program import judge_cell
 
@@ -69,7 +69,7 @@ class Execution:
 
     sandbox: Sandbox
     limiter: anyio.CapacityLimiter
-    seats_per_profile: int = 1
+    rules: Rules = field(default_factory=Rules)
     stop_at_first_false: bool = False
     recorder: Recorder = field(default_factory=Recorder)
     watcher: Watcher = field(default_factory=Watcher)
@@ -140,7 +140,7 @@ async def grade_assignment(assignment: Assignment, execution: Execution) -> tupl
             run_settled=progress.run_settled,
             should_stop=lambda: progress.stopped,
         ),
-        seats_per_profile=execution.seats_per_profile,
+        execution.rules,
     )
     observation = observe(assignment.plan, progress.payload())
     return observation, judge_runs(assignment.task, assignment.plan, observation)

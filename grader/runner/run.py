@@ -21,14 +21,20 @@ from grader.core.reasons import ReasonCode, ReasonKind
 from grader.sandbox.base import Failed, Program, Sandbox, Seat
 from grader.scorers.runs import judge_compile
 
-RETRIES = 2
-"""How often a run that is missing for a cause of ours is tried again."""
-
 RUNS_PER_SEAT = 16
 """A second box for the same submission costs about as much as this many short runs."""
 
-_PAUSE_S = 0.2
-"""Before the second attempt; twice as long before each further one."""
+
+@dataclass(frozen=True)
+class Rules:
+    """How often, and on how many seats."""
+
+    retries: int = 2
+    """How often a run that is missing for a cause of ours is tried again."""
+    pause_s: float = 0.2
+    """Before the second attempt; twice as long before each further one."""
+    seats_per_profile: int = 1
+    """At most; fewer where there is little to run."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +69,7 @@ async def execute(
     sandbox: Sandbox,
     limiter: anyio.CapacityLimiter,
     listener: Listener,
-    *,
-    retries: int = RETRIES,
-    seats_per_profile: int = 1,
+    rules: Rules,
 ) -> None:
     """Execute the given runs. `programs`: by profile name. `limiter`: how many runs may go on at the same time.
 
@@ -76,9 +80,9 @@ async def execute(
     }
     async with anyio.create_task_group() as group:
         for queue in queues.values():
-            wanted = min(seats_per_profile, -(-len(queue.runs) // RUNS_PER_SEAT))
+            wanted = min(rules.seats_per_profile, -(-len(queue.runs) // RUNS_PER_SEAT))
             for _ in range(wanted):
-                group.start_soon(_Worker(queue, sandbox, limiter, listener, retries).work)
+                group.start_soon(_Worker(queue, sandbox, limiter, listener, rules).work)
 
 
 @dataclass
@@ -89,7 +93,7 @@ class _Worker:
     sandbox: Sandbox
     limiter: anyio.CapacityLimiter
     listener: Listener
-    retries: int
+    rules: Rules
 
     async def work(self) -> None:
         """Until the queue is empty, a compile fails, or the listener stops it."""
@@ -102,15 +106,15 @@ class _Worker:
 
     async def _settle(self, run: PlannedRun, holder: _SeatHolder) -> None:
         """Attempts at one run until one counts or no further one is allowed."""
-        for attempt in range(1, self.retries + 2):
+        for attempt in range(1, self.rules.retries + 2):
             async with self.limiter:
                 record, again = await self._attempt(run, holder, attempt)
             if record is None:
                 return  # the compile command failed: its one record speaks for every run
             self.listener.run_ended(run, record)
-            if not again or attempt > self.retries:
+            if not again or attempt > self.rules.retries:
                 return
-            await anyio.sleep(_PAUSE_S * 2 ** (attempt - 1))
+            await anyio.sleep(self.rules.pause_s * 2 ** (attempt - 1))
 
     async def _attempt(self, run: PlannedRun, holder: _SeatHolder, attempt: int) -> tuple[RunRecord | None, bool]:
         """One attempt: its record, and whether another is allowed."""
@@ -120,7 +124,7 @@ class _Worker:
         if isinstance(seat, Failed):
             missing = MissingRun(code=seat.code, detail=seat.detail)
             again = seat.retryable and self.queue.blocked is None
-            if attempt > self.retries or not again:
+            if attempt > self.rules.retries or not again:
                 self.queue.blocked = missing
             return RunRecord(index=run.index, attempt=attempt, missing=missing), again
         outcome = await seat.run(run.invocation)
