@@ -1,1 +1,113 @@
-"""Executes submitted programs in Docker and says true, false or undetermined, with the evidence kept."""
+"""Executes submitted programs in Docker and says whether they behave: true, false, or undetermined.
+
+    import grader
+
+    verdict = grader.grade_sync("task", "solution.py")
+    verdict.value is grader.Tri.TRUE
+
+The names below are imported when they are first used, so that `import grader` costs nothing.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from grader.api import Choice, Graded, Runner, grade, grade_sync
+    from grader.core.cases import InputFile, OutputFile, ProgramBehaves, ProgramCase
+    from grader.core.conditions import AllOf, AnyOf, Condition, Not
+    from grader.core.expectation import Expectation, Task
+    from grader.core.limits import Limits
+    from grader.core.observation import Acquisition, Observation
+    from grader.core.reasons import ReasonCode
+    from grader.core.tri import Tri
+    from grader.core.verdict import CaseVerdict, CellVerdict, ConditionVerdict, Finding, RunVerdict, Verdict
+    from grader.errors import (
+        GraderError,
+        PrerequisiteError,
+        RecordError,
+        SubmissionError,
+        TaskError,
+        UsageError,
+    )
+    from grader.formats.task_file import load_task
+    from grader.runner.grading import Watcher
+    from grader.runner.replay import replay
+    from grader.submission import Submission
+
+_HOMES = {
+    "grader.api": ("Choice", "Graded", "Runner", "grade", "grade_sync"),
+    "grader.core.cases": ("InputFile", "OutputFile", "ProgramBehaves", "ProgramCase"),
+    "grader.core.conditions": ("AllOf", "AnyOf", "Condition", "Not"),
+    "grader.core.expectation": ("Expectation", "Task"),
+    "grader.core.limits": ("Limits",),
+    "grader.core.observation": ("Acquisition", "Observation"),
+    "grader.core.reasons": ("ReasonCode",),
+    "grader.core.tri": ("Tri",),
+    "grader.core.verdict": ("CaseVerdict", "CellVerdict", "ConditionVerdict", "Finding", "RunVerdict", "Verdict"),
+    "grader.errors": (
+        "GraderError",
+        "PrerequisiteError",
+        "RecordError",
+        "SubmissionError",
+        "TaskError",
+        "UsageError",
+    ),
+    "grader.formats.task_file": ("load_task",),
+    "grader.runner.grading": ("Watcher",),
+    "grader.runner.replay": ("replay",),
+    "grader.submission": ("Submission",),
+}
+
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "Acquisition",
+    "AllOf",
+    "AnyOf",
+    "CaseVerdict",
+    "CellVerdict",
+    "Choice",
+    "Condition",
+    "ConditionVerdict",
+    "Expectation",
+    "Finding",
+    "Graded",
+    "GraderError",
+    "InputFile",
+    "Limits",
+    "Not",
+    "Observation",
+    "OutputFile",
+    "PrerequisiteError",
+    "ProgramBehaves",
+    "ProgramCase",
+    "ReasonCode",
+    "RecordError",
+    "RunVerdict",
+    "Runner",
+    "Submission",
+    "SubmissionError",
+    "Task",
+    "TaskError",
+    "Tri",
+    "UsageError",
+    "Verdict",
+    "Watcher",
+    "grade",
+    "grade_sync",
+    "load_task",
+    "replay",
+]
+
+
+def __getattr__(name: str) -> object:
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'grader' has no attribute {name!r}")
+    return getattr(import_module(home), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

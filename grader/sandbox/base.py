@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import TracebackType
 from typing import Literal, Protocol
 
 from grader.core.observation import CompileRecord
@@ -117,6 +118,8 @@ class Sandbox(Protocol):
         """Open it. Raises PrerequisiteError if the engine or an image is missing (exit 4)."""
         ...
 
-    async def __aexit__(self, *exc: object) -> None:
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> bool | None:
         """Remove every box, also when cancelled."""
         ...
