@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
+from functools import cached_property
 from typing import Annotated, ClassVar, Literal, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
@@ -75,7 +76,7 @@ class Observation(BaseModel):
     """Why the acquisition is not complete, in words."""
     payload: Annotated[Payload, BeforeValidator(_parse_payload), PlainSerializer(_plain_payload)]
 
-    @property
+    @cached_property
     def digest(self) -> str:
         """SHA-256 (hex) of the canonical form: what a verdict names as the evidence it rests on."""
         return digest(self.model_dump(mode="json"))

@@ -19,6 +19,7 @@ from grader.runner.judge import judge_runs
 from grader.runner.run import Listener, Rules, execute
 from grader.sandbox.base import Program, Sandbox
 from grader.scorers.program import judge_cell
+from grader.submission import Submission
 
 
 class Watcher:
@@ -56,8 +57,7 @@ class Assignment:
     plan: Plan
     programs: dict[str, Program]
     """By profile name."""
-    submission_name: str
-    submission_digest: str
+    submission: Submission
     selection: Selection | None = None
     done: ProgramRuns | None = None
     """Runs of an earlier, interrupted grading of the same plan; they are not run again."""
@@ -95,7 +95,7 @@ class _Progress:
         self.runs.append(record)
         self._attempts[record.index] = record
         self.execution.recorder.append_run(record)
-        self.execution.watcher.run_ended(self.assignment.submission_name, planned, record)
+        self.execution.watcher.run_ended(self.assignment.submission.name, planned, record)
 
     def compile_ended(self, record: CompileRecord) -> None:
         self.compiles.append(record)
@@ -109,14 +109,14 @@ class _Progress:
         case = task.programs()[planned.program].cases[planned.case]
         compiles = {record.profile: record for record in self.compiles}
         cell = judge_cell(task, case, self._cells[planned.cell], self._attempts, compiles)
-        self.execution.watcher.cell_ended(self.assignment.submission_name, planned, cell)
+        self.execution.watcher.cell_ended(self.assignment.submission.name, planned, cell)
         if self.execution.stop_at_first_false and cell.value is Tri.FALSE:
             self.stopped = True
 
     def payload(self) -> ProgramRuns:
         return ProgramRuns(
-            submission_digest=self.assignment.submission_digest,
-            submission_name=self.assignment.submission_name,
+            submission_digest=self.assignment.submission.digest,
+            submission_name=self.assignment.submission.name,
             plan_fingerprint=self.assignment.plan.fingerprint,
             profiles=self.assignment.plan.profiles,
             compiles=tuple(self.compiles),
@@ -128,7 +128,7 @@ async def grade_assignment(assignment: Assignment, execution: Execution) -> tupl
     """Execute what is left of the plan and judge all of it. Every attempt goes to the recorder when it ends."""
     to_do = runs_to_do(assignment.plan, assignment.done)
     progress = _Progress(assignment, execution, to_do)
-    execution.watcher.planned(assignment.submission_name, assignment.plan)
+    execution.watcher.planned(assignment.submission.name, assignment.plan)
     await execute(
         to_do,
         assignment.programs,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from grader.core.cases import ProgramBehaves
 from grader.core.expectation import Task
 from grader.core.observation import Observation, ProgramRuns
 from grader.core.plan import Plan, first_difference, make_plan
@@ -9,8 +10,8 @@ from grader.core.reasons import ReasonCode
 from grader.core.selection import Selection
 from grader.core.tri import Tri
 from grader.core.verdict import Finding, Verdict
-from grader.errors import RecordError
-from grader.scorers.composite import judge_expectation
+from grader.errors import Problem, RecordError, TaskError
+from grader.scorers.composite import CompositeScorer
 from grader.scorers.program import ProgramExecutionScorer
 
 
@@ -18,8 +19,19 @@ def judge_runs(task: Task, plan: Plan, observation: Observation) -> Verdict:
     """The verdict on a task from the runs of its plan. Pure."""
     payload = observation.payload
     submission = payload.submission_digest if isinstance(payload, ProgramRuns) else None
-    verdict = judge_expectation(task, (ProgramExecutionScorer(task, plan),), (observation,))
+    verdict = CompositeScorer((ProgramExecutionScorer(task, plan),)).score(task, (observation,))
     return verdict.model_copy(update={"submission": submission})
+
+
+def check_readable(task: Task) -> None:
+    """Raises TaskError, naming every condition of the task that cannot be judged from runs. Call it before any run."""
+    readers = {ProgramBehaves}
+    unread = dict.fromkeys(leaf.condition_type for leaf in task.leaves() if type(leaf) not in readers)
+    if unread:
+        raise TaskError(
+            Problem(f"{name} cannot be judged from the runs of a program", hint="use `grader score` with a trace")
+            for name in unread
+        )
 
 
 def plan_of_record(task: Task, payload: ProgramRuns, recorded: Task) -> Plan:

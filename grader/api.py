@@ -1,0 +1,398 @@
+"""The library: grade one submission, or a stream of them; wires sandbox, runtimes, runner and store."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from types import TracebackType
+from typing import cast
+
+import anyio
+from anyio.abc import TaskGroup
+from anyio.streams.memory import MemoryObjectSendStream
+
+from grader.core.expectation import Task
+from grader.core.observation import CompileRecord, Observation, RunRecord
+from grader.core.plan import Plan, ProfileInForce, limit_problems, make_plan
+from grader.core.selection import Selection, select
+from grader.core.verdict import Verdict
+from grader.errors import GraderError, PrerequisiteError, Problem, TaskError, UsageError
+from grader.formats.task_file import load_task
+from grader.runner.grading import Assignment, Execution, Recorder, Watcher, grade_assignment, seats_for
+from grader.runner.judge import check_readable, for_the_whole
+from grader.runner.programs import image_of, make_program, profiles_for
+from grader.runner.run import Rules
+from grader.runtimes import LoadedProfile
+from grader.sandbox.base import ISOLATIONS, Isolation, Sandbox
+from grader.store import EntryHeader, RecordFacts, RecordWriter, SubmissionHeader
+from grader.submission import Submission
+
+TaskLike = Task | Path | str
+SubmissionLike = Submission | Path | str
+
+
+@dataclass(frozen=True)
+class Graded:
+    """What came of one submission: a verdict with all it rests on, or the error for which it was refused."""
+
+    submission_name: str
+    task: Task | None = None
+    """The effective task: what of the task was selected."""
+    selection: Selection | None = None
+    plan: Plan | None = None
+    observation: Observation | None = None
+    verdict: Verdict | None = None
+    """The verdict on the effective task; None if the submission was refused."""
+    error: GraderError | None = None
+    """Why it was refused: nothing of it was run."""
+    record: Path | None = None
+    entry: int | None = None
+    """Its place in the record, from 0."""
+
+    @property
+    def whole_verdict(self) -> Verdict | None:
+        """The verdict on the whole task: undetermined (`not_selected`) if only part of it was selected."""
+        return None if self.verdict is None else for_the_whole(self.verdict, self.selection)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Which part of a task to run; the defaults are all of it, as it stands."""
+
+    cases: str | None = None
+    repetitions: int | None = None
+    profiles: tuple[str, ...] | None = None
+
+    @property
+    def is_everything(self) -> bool:
+        """Whether nothing was chosen."""
+        return self == Choice()
+
+
+EVERYTHING = Choice()
+
+
+class Runner:
+    """Grades submissions in one sandbox; an async context manager.
+
+    `max_parallel`: runs at the same time, by default one a CPU. `isolation`: what two runs may share (see
+    docs/explanation/threat-model.md). `record`: a folder for one record of everything that is graded, or None to keep
+    none. `runtimes`: a folder with further profiles. `sandbox`: another than Docker's, such as
+    `grader.sandbox.fake.FakeSandbox` in tests. `watcher` is told what goes on.
+
+    Entering raises PrerequisiteError if the engine cannot be used.
+    """
+
+    def __init__(  # noqa: PLR0913 - the settings of a pipeline, all optional and by name
+        self,
+        *,
+        max_parallel: int | None = None,
+        isolation: Isolation = "submission",
+        record: Path | str | None = None,
+        runtimes: Path | str | None = None,
+        sandbox: Sandbox | None = None,
+        watcher: Watcher | None = None,
+        stop_at_first_false: bool = False,
+        keep_submission_files: bool = True,
+    ) -> None:
+        if isolation not in ISOLATIONS:
+            raise UsageError(f"isolation {isolation!r} is none of {', '.join(ISOLATIONS)}")
+        if max_parallel is not None and max_parallel < 1:
+            raise UsageError(f"max_parallel is at least 1, not {max_parallel}")
+        self.max_parallel = max_parallel if max_parallel is not None else len(os.sched_getaffinity(0))
+        self._isolation: Isolation = isolation
+        self._record_folder = Path(record) if record is not None else None
+        self._runtimes = Path(runtimes) if runtimes is not None else None
+        self._given_sandbox = sandbox
+        self._watcher = watcher if watcher is not None else Watcher()
+        self._stop_at_first_false = stop_at_first_false
+        self._keep_files = keep_submission_files
+        self._limiter = anyio.CapacityLimiter(self.max_parallel)
+        self._profiles: dict[tuple[str, Path], ProfileInForce] = {}
+        self._image_lock = anyio.Lock()
+        self._stack = AsyncExitStack()
+        self._sandbox: Sandbox | None = None
+        self._group: TaskGroup | None = None
+        self._writer: RecordWriter | None = None
+        self._last_plan: tuple[Task, Plan] | None = None
+
+    async def __aenter__(self) -> Runner:
+        sandbox = self._given_sandbox if self._given_sandbox is not None else self._docker_sandbox()
+        await self._stack.__aenter__()
+        try:
+            self._sandbox = await self._stack.enter_async_context(sandbox)
+            self._group = await self._stack.enter_async_context(anyio.create_task_group())
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        try:
+            return await self._stack.__aexit__(kind, error, trace)
+        finally:
+            if self._writer is not None:
+                self._writer.close(seal=error is None)
+
+    async def grade(self, task: TaskLike, submission: SubmissionLike, choice: Choice = EVERYTHING) -> Graded:
+        """Execute, record and judge one submission.
+
+        Raises TaskError, SubmissionError, PrerequisiteError or UsageError before anything ran.
+        """
+        assignment = await self._assignment(_task(task), _submission(submission), choice)
+        return await self._graded(assignment, Rules(seats_per_profile=seats_for(assignment.plan, self.max_parallel)))
+
+    async def grade_many(
+        self,
+        pairs: Iterable[tuple[TaskLike, SubmissionLike]] | AsyncIterable[tuple[TaskLike, SubmissionLike]],
+        choice: Choice = EVERYTHING,
+    ) -> AsyncGenerator[Graded]:
+        """Grade many submissions, a bounded number of them at a time; each is given out as it ends.
+
+        A submission or task that is refused is given out with its `error`, and the others go on. Leaving the iteration
+        early (with `contextlib.aclosing`, or `break` and `aclose()`) cancels what is under way and removes its boxes.
+        """
+        sender, receiver = anyio.create_memory_object_stream[Graded | BaseException](self.max_parallel)
+        scope = anyio.CancelScope()
+        self._tasks().start_soon(self._grade_all, pairs, choice, sender, scope)
+        try:
+            async with receiver:
+                async for graded in receiver:
+                    if isinstance(graded, BaseException):
+                        raise graded
+                    yield graded
+        finally:
+            scope.cancel()
+
+    async def _grade_all(
+        self,
+        pairs: Iterable[tuple[TaskLike, SubmissionLike]] | AsyncIterable[tuple[TaskLike, SubmissionLike]],
+        choice: Choice,
+        sender: MemoryObjectSendStream[Graded | BaseException],
+        scope: anyio.CancelScope,
+    ) -> None:
+        window = anyio.Semaphore(self.max_parallel)
+
+        async def one(task: TaskLike, submission: SubmissionLike) -> None:
+            try:
+                # Given out before the next one may begin: a slow reader holds the work back instead of piling it up.
+                await sender.send(await self._graded_or_refused(task, submission, choice))
+            finally:
+                window.release()
+
+        async with sender:
+            with scope:
+                try:
+                    async with anyio.create_task_group() as group:
+                        async for task, submission in _each(pairs):
+                            await window.acquire()
+                            group.start_soon(one, task, submission)
+                except BaseExceptionGroup as error:
+                    if scope.cancel_called:
+                        raise
+                    await sender.send(_first(error))
+                except Exception as error:  # noqa: BLE001 - raised again where the results are read
+                    await sender.send(error)
+
+    async def _graded_or_refused(self, task: TaskLike, submission: SubmissionLike, choice: Choice) -> Graded:
+        try:
+            assignment = await self._assignment(_task(task), _submission(submission), choice)
+        except PrerequisiteError:
+            raise  # it would be the same for every other submission
+        except GraderError as error:
+            return Graded(submission_name=_name(submission), error=error)
+        return await self._graded(assignment, Rules())
+
+    async def _assignment(self, task: Task, submission: Submission, choice: Choice) -> Assignment:
+        """All that must be known before the first run; whatever is wrong is raised here."""
+        effective, selection = _chosen(task, choice)
+        check_readable(effective)
+        profiles = profiles_for(effective, submission, self._runtimes)
+        in_force = [await self._in_force(profile) for profile in profiles]
+        problems = limit_problems(effective, in_force)
+        if problems:
+            raise TaskError(
+                [Problem(problem, hint="a case may only lower what the profile allows") for problem in problems]
+            )
+        programs = {
+            profile.name: make_program(profile, force, submission)
+            for profile, force in zip(profiles, in_force, strict=True)
+        }
+        return Assignment(
+            task=effective,
+            plan=self._plan(effective, in_force),
+            programs=programs,
+            submission=submission,
+            selection=selection,
+        )
+
+    async def _in_force(self, profile: LoadedProfile) -> ProfileInForce:
+        """The profile with its image, which is built at most once."""
+        key = (profile.name, profile.file)
+        async with self._image_lock:
+            if key not in self._profiles:
+                self._profiles[key] = await image_of(profile, self._opened(), self._watcher.image_step)
+            return self._profiles[key]
+
+    def _plan(self, task: Task, profiles: Sequence[ProfileInForce]) -> Plan:
+        """The plan; the last one is kept, because most submissions of a stream have the same task."""
+        known = self._last_plan
+        if known is not None and known[0] is task and known[1].profiles == tuple(profiles):
+            return known[1]
+        plan = make_plan(task, profiles)
+        self._last_plan = (task, plan)
+        return plan
+
+    async def _graded(self, assignment: Assignment, rules: Rules) -> Graded:
+        recorder, entry = self._recorder(assignment)
+        execution = Execution(
+            sandbox=self._opened(),
+            limiter=self._limiter,
+            rules=rules,
+            stop_at_first_false=self._stop_at_first_false,
+            recorder=recorder,
+            watcher=self._watcher,
+        )
+        observation, verdict = await grade_assignment(assignment, execution)
+        if self._writer is not None and entry is not None:
+            self._writer.append_verdict(entry, verdict)
+        return Graded(
+            submission_name=assignment.submission.name,
+            task=assignment.task,
+            selection=assignment.selection,
+            plan=assignment.plan,
+            observation=observation,
+            verdict=verdict,
+            record=self._record_folder,
+            entry=entry,
+        )
+
+    def _recorder(self, assignment: Assignment) -> tuple[Recorder, int | None]:
+        """Where the runs of an assignment are recorded; the record begins with the first of them."""
+        if self._record_folder is None:
+            return Recorder(), None
+        if self._writer is None:
+            self._writer = RecordWriter.create(self._record_folder, self._facts())
+        submission = assignment.submission
+        entry = self._writer.begin(
+            EntryHeader(
+                task=assignment.task,
+                submission=SubmissionHeader(
+                    name=submission.name,
+                    digest=submission.digest,
+                    language=submission.language,
+                    entry=submission.entry,
+                    files=submission.files if self._keep_files else None,
+                ),
+                profiles=assignment.plan.profiles,
+                plan_fingerprint=assignment.plan.fingerprint,
+                planned_runs=len(assignment.plan.runs),
+                selection=None if assignment.selection is None else assignment.selection.model_dump(mode="json"),
+            )
+        )
+        return _EntryRecorder(self._writer, entry), entry
+
+    def _facts(self) -> RecordFacts:
+        facts = self._opened().facts
+        return RecordFacts(
+            grader_version=version("grader"),
+            isolation=self._isolation,
+            host=dict(facts.host),
+            not_enforced=facts.not_enforced,
+        )
+
+    def _docker_sandbox(self) -> Sandbox:
+        from grader.sandbox.docker.sandbox import DockerSandbox
+
+        return DockerSandbox(isolation=self._isolation, max_parallel=self.max_parallel)
+
+    def _opened(self) -> Sandbox:
+        if self._sandbox is None:
+            raise UsageError("the runner is not open", hint="use it as `async with grader.Runner() as runner:`")
+        return self._sandbox
+
+    def _tasks(self) -> TaskGroup:
+        self._opened()
+        assert self._group is not None
+        return self._group
+
+
+class _EntryRecorder(Recorder):
+    """Records what ends under one entry of a record."""
+
+    def __init__(self, writer: RecordWriter, entry: int) -> None:
+        self._writer = writer
+        self._entry = entry
+
+    def append_compile(self, record: CompileRecord) -> None:
+        self._writer.append_compile(self._entry, record)
+
+    def append_run(self, record: RunRecord) -> None:
+        self._writer.append_run(self._entry, record)
+
+
+async def grade(task: TaskLike, submission: SubmissionLike, *, isolation: Isolation = "submission") -> Verdict:
+    """The verdict on one submission: true, false, or undetermined. Nothing is recorded on disk.
+
+    Raises TaskError, SubmissionError or PrerequisiteError before anything ran. For more than one submission a `Runner`
+    is faster: it keeps the sandbox open.
+    """
+    async with Runner(isolation=isolation) as runner:
+        graded = await runner.grade(task, submission)
+    assert graded.verdict is not None
+    return graded.verdict
+
+
+def grade_sync(task: TaskLike, submission: SubmissionLike, *, isolation: Isolation = "submission") -> Verdict:
+    """`grade` for scripts. Raises RuntimeError inside a running event loop: await `grade` there."""
+
+    async def main() -> Verdict:
+        return await grade(task, submission, isolation=isolation)
+
+    return anyio.run(main)
+
+
+def _task(task: TaskLike) -> Task:
+    return task if isinstance(task, Task) else load_task(task)
+
+
+def _submission(submission: SubmissionLike) -> Submission:
+    return submission if isinstance(submission, Submission) else Submission.from_path(submission)
+
+
+def _name(submission: SubmissionLike) -> str:
+    return submission.name if isinstance(submission, Submission) else str(submission)
+
+
+def _chosen(task: Task, choice: Choice) -> tuple[Task, Selection | None]:
+    if choice.is_everything:
+        return task, None
+    try:
+        return select(task, cases=choice.cases, repetitions=choice.repetitions, profiles=choice.profiles)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+async def _each(
+    pairs: Iterable[tuple[TaskLike, SubmissionLike]] | AsyncIterable[tuple[TaskLike, SubmissionLike]],
+) -> AsyncGenerator[tuple[TaskLike, SubmissionLike]]:
+    if isinstance(pairs, AsyncIterable):
+        async for pair in pairs:
+            yield pair
+        return
+    for pair in pairs:
+        yield pair
+
+
+def _first(error: BaseException) -> BaseException:
+    """The first error of a group that is no group itself."""
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    inner = cast("tuple[BaseException, ...]", error.exceptions)
+    return _first(inner[0])
