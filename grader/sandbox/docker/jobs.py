@@ -1,0 +1,88 @@
+"""What a box is asked to run, and what it reports: the words that seats and boxes speak with each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grader.core.captured import Captured
+from grader.core.limits import EffectiveLimits
+from grader.core.outcomes import Measures, RunOutcome, StreamOutcome
+from grader.core.submission_files import SubmissionFile
+from grader.sandbox.base import Failed
+
+Tree = tuple[SubmissionFile, ...]
+"""What is in `/submission`: the submission's files, or what its compile command left."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoxKind:
+    """What cannot be changed of a box once it is open: boxes of one kind can stand in for each other."""
+
+    image_id: str
+    memory_bytes: int
+    processes: int
+    disk_bytes: int
+    files: int
+
+    @classmethod
+    def of(cls, image_id: str, limits: EffectiveLimits) -> BoxKind:
+        """The kind of box that a run under these limits needs."""
+        return cls(image_id, limits.memory_bytes, limits.processes, limits.disk_bytes, limits.files)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One run in a box: exactly what it is given, and what is read back."""
+
+    command: tuple[bytes, ...]
+    command_is_submission: bool
+    environment: dict[str, bytes]
+    stdin: bytes
+    files: Tree
+    """Put into the work folder before the start."""
+    collect: tuple[bytes, ...]
+    limits: EffectiveLimits
+    keeps_work: bool = False
+    """Whether the regular files of the work folder are kept in `/submission`, and reported, if the exit code is 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobReport:
+    """What came of a job."""
+
+    outcome: RunOutcome | Failed
+    """`Failed` only if the program could not be started for a cause of ours."""
+    kept: Tree | None = None
+    """What was kept of the work folder; None unless asked for, and it ended well."""
+    box_is_usable: bool = True
+    """Whether the box may serve another run of the same submission."""
+    box_is_as_new: bool = True
+    """Whether nothing out of the ordinary happened, so that the box may serve another submission."""
+
+
+class NoBoxError(Exception):
+    """No box could be opened, or the submission could not be put into it. `failed` is the missing run this makes."""
+
+    def __init__(self, failed: Failed) -> None:
+        super().__init__(failed.detail)
+        self.failed = failed
+
+
+UNKNOWN_SHA256 = "0" * 64
+"""Stands where the digest of a stream is unknown because its bytes were lost with the box."""
+
+
+def out_of_memory_outcome(job: Job, hits: int, wall_time_ns: int, seen: tuple[int, int]) -> RunOutcome:
+    """The outcome of a run whose supervisor was killed for memory at the box's own limit; `seen`: bytes of each stream.
+
+    What it had written is lost with the box; that does not matter, as the breached limit alone makes it false.
+    """
+    measures = Measures(wall_time_ns=wall_time_ns, oom_kills=1, memory_limit_hits=hits)
+    stdout, stderr = (Captured(b"", total, UNKNOWN_SHA256) if total else Captured.whole(b"") for total in seen)
+    return RunOutcome(
+        command=job.command,
+        command_is_submission=job.command_is_submission,
+        measures=measures,
+        stdout=StreamOutcome(captured=stdout),
+        stderr=StreamOutcome(captured=stderr),
+    )
