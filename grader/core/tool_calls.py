@@ -151,7 +151,10 @@ class NotExecuted(_Value):
 
 
 class OrderEdge(_Value):
-    """The call with key `before` had given its result before the call with key `after` was even proposed."""
+    """The call with key `before` had given its result before the call with key `after` was even proposed.
+
+    Edges are transitive; those that follow from others are left out.
+    """
 
     before: str
     after: str
@@ -190,7 +193,7 @@ class ToolsPayload(Payload):
     """All that is known of an agent's tool calls. Pure data: judged by the scorers, and again by `replay`."""
 
     payload_kind: ClassVar[str] = PAYLOAD_KIND
-    kind: Literal["tools"] = PAYLOAD_KIND
+
     schema_version: Literal[1] = SCHEMA_VERSION
     calls: tuple[ToolCall, ...] = ()
     excluded: tuple[Excluded, ...] = ()

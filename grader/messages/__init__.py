@@ -1,0 +1,1 @@
+"""Reading what an agent did from stored conversations."""

@@ -1,0 +1,195 @@
+"""Which calls of a conversation were executed: calls paired with their answers, each counted once.
+
+An answer belongs to the *latest unanswered* request of its id that stands before it. Every request of an agent replays
+the history; so the n-th call with one id, name and arguments in a request is the n-th such call of the conversation.
+(When ids are used again with the same arguments this counts too few calls, never too many.)
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass, field
+
+from grader.core.coverage import Coverage, CoverageCode, CoverageReason
+from grader.core.tool_calls import (
+    EvidenceSource,
+    Excluded,
+    NotExecuted,
+    NotExecutedKind,
+    OrderEdge,
+    ToolCall,
+    ToolsPayload,
+)
+from grader.messages.base import Answered, Asked, Item
+
+MAX_EDGES = 100_000
+MAX_PARALLEL = 1_000
+
+
+@dataclass(slots=True)
+class _Call:
+    """One call of the conversation, and what became of it."""
+
+    number: int
+    asked: Asked
+    where: str
+    answer: Answered | None = None
+    answered_where: str = ""
+
+    @property
+    def key(self) -> str:
+        return f"messages/{self.number}"
+
+    @property
+    def was_executed(self) -> bool:
+        return self.answer is not None and self.answer.refused is None
+
+
+@dataclass(slots=True)
+class _Request:
+    """What is known inside one request while it is read.
+
+    `answered` are the executed calls whose results stand before what is read next, without those that are before
+    another one of them; `before` has that set as it was when a call was asked for.
+    """
+
+    seen: dict[tuple[str, str, str], int] = field(default_factory=lambda: defaultdict[tuple[str, str, str], int](int))
+    open: dict[str, list[_Call]] = field(default_factory=lambda: defaultdict[str, list[_Call]](list))
+    answered: dict[int, None] = field(default_factory=dict[int, None])
+    before: dict[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
+
+
+@dataclass(slots=True)
+class Transcript:
+    """Takes the requests of a conversation one after the other, each as (place, item) in order."""
+
+    calls: list[_Call] = field(default_factory=list[_Call])
+    edges: dict[tuple[int, int], None] = field(default_factory=dict[tuple[int, int], None])
+    unpaired: int = 0
+    left_out_edges: bool = False
+    _known: dict[tuple[str, str, str, int], _Call] = field(default_factory=dict[tuple[str, str, str, int], _Call])
+    _open: dict[str, list[_Call]] = field(default_factory=lambda: defaultdict[str, list[_Call]](list))
+    _request: _Request = field(default_factory=_Request)
+
+    def add_request(self, items: list[tuple[str, Item]], *, continues: bool = False) -> None:
+        """The items of one request: its replayed history, new messages, and the model's answer if it is there.
+
+        `continues`: the items follow on those of the request before, in one list of messages.
+        """
+        if not continues:
+            self._request = _Request()
+        for where, item in items:
+            if isinstance(item, Asked):
+                self._ask(item, where, self._request)
+            else:
+                self._answer(item, where, self._request)
+
+    def _ask(self, item: Asked, where: str, request: _Request) -> None:
+        content = (item.call_id, item.name, item.arguments.sha256 or "")
+        request.seen[content] += 1
+        key = (*content, request.seen[content])
+        call = self._known.get(key)
+        if call is None:
+            call = self._known[key] = _Call(len(self.calls), item, where)
+            self.calls.append(call)
+            self._open[item.call_id].append(call)
+        request.open[item.call_id].append(call)
+        if len(self.edges) + len(request.answered) > MAX_EDGES or len(request.answered) > MAX_PARALLEL:
+            self.left_out_edges = True
+            return
+        request.before[call.number] = tuple(request.answered)
+        for earlier in request.answered:
+            self.edges[(earlier, call.number)] = None
+
+    def _answer(self, item: Answered, where: str, request: _Request) -> None:
+        call = _take(request.open[item.call_id], item)
+        if call is None:
+            # A request that has new messages only: the call stands in an earlier one.
+            call = _take(self._open[item.call_id], item, unanswered=True)
+        if call is None:
+            self.unpaired += 1
+            return
+        if call.answer is None:
+            call.answer, call.answered_where = item, where
+        if call.was_executed:
+            for earlier in request.before.get(call.number, ()):
+                request.answered.pop(earlier, None)
+            request.answered[call.number] = None
+
+    def payload(self, *, retain_content: bool) -> ToolsPayload:
+        """The evidence: partial, because messages never show everything that ran."""
+        executed = [call for call in self.calls if call.was_executed]
+        numbers = {call.number for call in executed}
+        answered_ids = {(call.asked.call_id, call.asked.name) for call in self.calls if call.answer is not None}
+        notes: list[str] = []
+        if self.unpaired:
+            notes.append(f"{self.unpaired} answers belong to no call that was recorded before them")
+        if self.left_out_edges:
+            notes.append(f"more than {MAX_EDGES} pairs of calls are known to be ordered; the rest was left out")
+        return ToolsPayload(
+            calls=tuple(_executed(call) for call in executed),
+            excluded=tuple(_refused(call) for call in self.calls if call.answer and call.answer.refused),
+            not_executed=tuple(
+                _not_executed(call)
+                for call in self.calls
+                if not call.was_executed
+                and (call.answer is not None or (call.asked.call_id, call.asked.name) not in answered_ids)
+            ),
+            order_edges=tuple(
+                OrderEdge(before=f"messages/{first}", after=f"messages/{second}")
+                for first, second in sorted(self.edges)
+                if first in numbers and second in numbers
+            ),
+            coverage=Coverage(reasons=(CoverageReason(code=CoverageCode.MESSAGES_ONLY),)),
+            retain_content=retain_content,
+            notes=tuple(notes),
+        )
+
+
+def _take(calls: list[_Call], item: Answered, *, unanswered: bool = False) -> _Call | None:
+    """Take the latest of the calls that the answer can belong to out of the list."""
+    for at in range(len(calls) - 1, -1, -1):
+        call = calls[at]
+        if unanswered and call.answer is not None:
+            continue
+        if item.call_id or not item.name or item.name == call.asked.name:
+            del calls[at]
+            return call
+    return None
+
+
+def _executed(call: _Call) -> ToolCall:
+    return ToolCall(
+        key=call.key,
+        names=(call.asked.name,),
+        arguments=call.asked.arguments,
+        call_id=call.asked.call_id or None,
+        messages=tuple(dict.fromkeys((call.where, call.answered_where))),
+        sources=(EvidenceSource.MESSAGES,),
+        failed=call.answer.failed if call.answer is not None else None,
+    )
+
+
+def _refused(call: _Call) -> Excluded:
+    assert call.answer is not None
+    assert call.answer.refused is not None
+    return Excluded(
+        why=call.answer.refused,
+        names=(call.asked.name,),
+        call_id=call.asked.call_id or None,
+        messages=tuple(dict.fromkeys((call.where, call.answered_where))),
+        detail=call.answer.detail,
+    )
+
+
+def _not_executed(call: _Call) -> NotExecuted:
+    kind = NotExecutedKind.DEFERRED if call.asked.is_deferred else NotExecutedKind.PROPOSED
+    if call.answer is not None:
+        kind = NotExecutedKind.REJECTED
+    return NotExecuted(
+        kind=kind,
+        name=call.asked.name,
+        call_id=call.asked.call_id or None,
+        where=call.where,
+        detail=call.answer.refused.text if call.answer is not None and call.answer.refused is not None else "",
+    )
