@@ -1,0 +1,122 @@
+"""What every report is made from: submissions that were graded, or refused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from grader.core.expectation import Task
+from grader.core.observation import ProgramRuns
+from grader.core.plan import Plan
+from grader.core.reasons import ReasonCode
+from grader.core.selection import Selection
+from grader.core.tri import Tri
+from grader.core.verdict import CaseVerdict, CellVerdict, ConditionVerdict, Finding, Verdict
+from grader.errors import Problem
+
+
+@dataclass(frozen=True)
+class Grading:
+    """One submission, graded. `verdict` is that of the effective task: of what was selected, if a selection is set."""
+
+    submission: str
+    task: Task
+    verdict: Verdict
+    plan: Plan | None = None
+    runs: ProgramRuns | None = None
+    selection: Selection | None = None
+    record: str | None = None
+    """What `grader show` and `grader replay` take to find the record; None if none was kept."""
+    wall_time_s: float | None = None
+    """How long the grading took; None for a replay."""
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """A submission that was refused before any of it ran, and why."""
+
+    submission: str
+    problem: Problem
+    code: str
+
+
+@dataclass(frozen=True)
+class Row:
+    """A case of one program condition, as reports list it."""
+
+    label: str
+    case: CaseVerdict
+    program: int
+    """Which program condition, from left to right."""
+
+
+def leaves(verdict: Verdict) -> Iterator[ConditionVerdict]:
+    """The verdicts at the ends of the condition tree, from left to right."""
+    stack = list(reversed(verdict.conditions))
+    while stack:
+        condition = stack.pop()
+        if condition.parts:
+            stack.extend(reversed(condition.parts))
+        else:
+            yield condition
+
+
+def rows(verdict: Verdict) -> list[Row]:
+    """Every case of every program condition. With several of them the label begins with the number of its own."""
+    programs = [leaf for leaf in leaves(verdict) if leaf.cases]
+    found: list[Row] = []
+    for program, leaf in enumerate(programs):
+        prefix = f"{program + 1}/" if len(programs) > 1 else ""
+        found.extend(Row(prefix + case_name(case), case, program) for case in leaf.cases)
+    return found
+
+
+def case_name(case: CaseVerdict) -> str:
+    """The name of a case, or its number."""
+    return case.name if case.name is not None else f"case {case.index}"
+
+
+def profiles(found: Sequence[Row]) -> list[str]:
+    """The profiles of the rows, in order of first appearance."""
+    return list(dict.fromkeys(cell.profile for row in found for cell in row.case.cells))
+
+
+def never_ran(cell: CellVerdict) -> bool:
+    """Whether no run of the cell took place because grading ended before."""
+    return all(
+        run.is_missing and all(finding.code is ReasonCode.INTERRUPTED for finding in run.findings) for run in cell.runs
+    )
+
+
+def deciding(cell: CellVerdict) -> Finding | None:
+    """The finding that says best why a cell is not true."""
+    return cell.findings[0] if cell.findings and cell.value is not Tri.TRUE else None
+
+
+def counts(values: Sequence[Tri]) -> Counter[Tri]:
+    """How many of each value."""
+    return Counter(values)
+
+
+def sandbox_time_s(grading: Grading) -> float | None:
+    """Wall time in the sandbox over all attempts and compile runs; None if nothing ran."""
+    if grading.runs is None:
+        return None
+    outcomes = [record.outcome for record in (*grading.runs.runs, *grading.runs.compiles)]
+    times = [outcome.measures.wall_time_ns for outcome in outcomes if outcome is not None]
+    return sum(times) / 1e9 if times else None
+
+
+def cell_times_s(grading: Grading) -> dict[tuple[int, int, str], float]:
+    """Wall time of the last attempts of each cell, by (program, case, profile)."""
+    found: dict[tuple[int, int, str], float] = {}
+    if grading.runs is None or grading.plan is None:
+        return found
+    last = grading.runs.last_attempts()
+    for planned in grading.plan.runs:
+        record = last.get(planned.index)
+        if record is not None and record.outcome is not None:
+            wall_time_s = record.outcome.measures.wall_time_ns / 1e9
+            found[planned.cell] = found.get(planned.cell, 0.0) + wall_time_s
+    return found

@@ -1,0 +1,98 @@
+"""JUnit XML, for continuous integration: false is a failure, undetermined an error, what was not run is skipped.
+
+A suite is a submission, a test case is a cell (a case under one profile) or a condition that is not about programs.
+There is no official schema; the attributes are those that the common readers share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from grader.core.tri import Tri
+from grader.core.verdict import CellVerdict, ConditionVerdict, Finding
+from grader.reports.grading import Grading, Refusal, cell_times_s, deciding, leaves, never_ran, rows
+from grader.reports.sanitize import xml_attribute, xml_text
+
+
+def junit_report(graded: Sequence[Grading | Refusal], *, exit_code: int | None = None) -> str:
+    """The XML document; it ends in a newline. `exit_code` is not in it: JUnit has no place for it."""
+    del exit_code
+    suites = [_refused(item) if isinstance(item, Refusal) else _suite(item) for item in graded]
+    return '<?xml version="1.0" encoding="UTF-8"?>\n<testsuites name="grader">\n' + "".join(suites) + "</testsuites>\n"
+
+
+def _suite(item: Grading) -> str:
+    times = cell_times_s(item)
+    cases: list[str] = []
+    counted = {"failure": 0, "error": 0, "skipped": 0}
+    for row in rows(item.verdict):
+        for cell in row.case.cells:
+            element = _cell_element(cell)
+            wall_time_s = times.get((row.program, row.case.index, cell.profile))
+            cases.append(_case(item.submission, f"{row.label} [{cell.profile}]", element, wall_time_s))
+            _count(counted, element)
+    for leaf in leaves(item.verdict):
+        if not leaf.cases:
+            element = _leaf_element(leaf)
+            cases.append(_case(item.submission, leaf.condition_type, element, None))
+            _count(counted, element)
+    head = (
+        f"  <testsuite name={xml_attribute(item.submission)} tests={xml_attribute(str(len(cases)))}"
+        f' failures="{counted["failure"]}" errors="{counted["error"]}" skipped="{counted["skipped"]}"'
+        f' time="{item.wall_time_s if item.wall_time_s is not None else sum(times.values()):.3f}">\n'
+    )
+    properties = [("verdict", item.verdict.value.value), ("rationale", item.verdict.rationale)]
+    if item.selection is not None and not item.selection.is_whole:
+        properties.append(("selection", str(item.selection)))
+    if item.record is not None:
+        properties.append(("record", item.record))
+    listed = "".join(f"      <property name={xml_attribute(n)} value={xml_attribute(v)}/>\n" for n, v in properties)
+    return f"{head}    <properties>\n{listed}    </properties>\n{''.join(cases)}  </testsuite>\n"
+
+
+def _refused(item: Refusal) -> str:
+    element = _element("error", item.code, item.problem.message, str(item.problem))
+    case = _case(item.submission, "submission", element, None)
+    name = xml_attribute(item.submission)
+    return (
+        f'  <testsuite name={name} tests="1" failures="0" errors="1" skipped="0" time="0.000">\n{case}  </testsuite>\n'
+    )
+
+
+def _cell_element(cell: CellVerdict) -> str:
+    if cell.value is Tri.TRUE:
+        return ""
+    if never_ran(cell):
+        return f"      <skipped message={xml_attribute('not run')}/>\n"
+    return _not_true(cell.value, deciding(cell), cell.rationale, cell.findings)
+
+
+def _leaf_element(leaf: ConditionVerdict) -> str:
+    if leaf.value is Tri.TRUE:
+        return ""
+    return _not_true(leaf.value, leaf.findings[0] if leaf.findings else None, leaf.rationale, leaf.findings)
+
+
+def _not_true(value: Tri, finding: Finding | None, rationale: str, findings: Sequence[Finding]) -> str:
+    kind = "failure" if value is Tri.FALSE else "error"
+    code = finding.code.value if finding is not None else value.value
+    message = finding.detail or finding.code.meaning if finding is not None else rationale
+    body = "\n".join(
+        [rationale, *(f"{found} (x{found.count})" if found.count > 1 else str(found) for found in findings)]
+    )
+    return _element(kind, code, message, body)
+
+
+def _element(kind: str, code: str, message: str, body: str) -> str:
+    return f"      <{kind} type={xml_attribute(code)} message={xml_attribute(message)}>{xml_text(body)}</{kind}>\n"
+
+
+def _case(submission: str, name: str, element: str, wall_time_s: float | None) -> str:
+    time = "" if wall_time_s is None else f' time="{wall_time_s:.3f}"'
+    head = f"    <testcase classname={xml_attribute(submission)} name={xml_attribute(name)}{time}"
+    return f"{head}/>\n" if element == "" else f"{head}>\n{element}    </testcase>\n"
+
+
+def _count(counted: dict[str, int], element: str) -> None:
+    for kind in counted:
+        counted[kind] += element.lstrip().startswith(f"<{kind} ")

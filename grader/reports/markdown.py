@@ -1,0 +1,46 @@
+"""Markdown: a table of what is not true, for a pull request or an issue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from grader.core.tri import Tri
+from grader.reports.grading import Grading, Refusal, counts, deciding, leaves, rows
+from grader.reports.sanitize import markdown_text
+from grader.reports.text import MARKS, TextOptions, run_marks
+
+
+def markdown_report(graded: Sequence[Grading | Refusal], *, exit_code: int | None = None) -> str:
+    """A heading and a table a submission; it ends in a newline."""
+    parts = [_refused(item) if isinstance(item, Refusal) else _grading(item) for item in graded]
+    if exit_code is not None:
+        parts.append(f"exit code {exit_code}\n")
+    return "\n".join(parts)
+
+
+def _grading(item: Grading) -> str:
+    found = rows(item.verdict)
+    counted = counts([row.case.value for row in found])
+    lines = [f"### {MARKS[item.verdict.value]} {markdown_text(item.submission)}: {item.verdict.value.value}", ""]
+    if found:
+        lines.append(f"{len(found)} cases: " + ", ".join(f"{counted[v]} {v.value}" for v in MARKS if counted[v]) + ".")
+    if item.selection is not None and not item.selection.is_whole:
+        lines.append(markdown_text(str(item.selection)) + ".")
+    shown = [(row, cell) for row in found for cell in row.case.cells if cell.value is not Tri.TRUE]
+    if shown:
+        lines.extend(["", "| case | profile | runs | reason | detail |", "|---|---|---|---|---|"])
+    for row, cell in shown:
+        finding = deciding(cell)
+        code = finding.code.value if finding is not None else ""
+        detail = (finding.detail or finding.code.meaning) if finding is not None else ""
+        marks = run_marks(cell.runs, TextOptions())
+        cells = (markdown_text(row.label), markdown_text(cell.profile), marks, f"`{code}`", markdown_text(detail))
+        lines.append(f"| {' | '.join(cells)} |")
+    for leaf in leaves(item.verdict):
+        if not leaf.cases and leaf.value is not Tri.TRUE:
+            lines.append(f"- {MARKS[leaf.value]} `{leaf.condition_type}` {markdown_text(leaf.rationale)}")
+    return "\n".join(lines) + "\n"
+
+
+def _refused(item: Refusal) -> str:
+    return f"### {markdown_text(item.submission)}: refused\n\n`{item.code}` {markdown_text(item.problem.message)}\n"

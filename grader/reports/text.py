@@ -1,0 +1,286 @@
+"""The report for people: a line a case that is not true, a summary line, and the commands that show more."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from grader.core.tri import Tri, all_of
+from grader.core.verdict import CellVerdict, ConditionVerdict, Finding, RunVerdict
+from grader.reports.grading import (
+    Grading,
+    Refusal,
+    Row,
+    counts,
+    deciding,
+    leaves,
+    never_ran,
+    profiles,
+    rows,
+    sandbox_time_s,
+)
+from grader.reports.sanitize import safe_line
+
+MARKS = {Tri.TRUE: "✓", Tri.FALSE: "✗", Tri.UNDETERMINED: "?"}
+COLORS = {Tri.TRUE: "32", Tri.FALSE: "31", Tri.UNDETERMINED: "33"}
+MOST_MARKS = 8
+"""Above this many repetitions, marks are counted instead of written one by one."""
+LONGEST_LABEL = 40
+MOST_REASONS = 3
+"""How many reasons of one case are shown."""
+
+_DIM, _BOLD = "2", "1"
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """How the text report looks."""
+
+    color: bool = False
+    show_all: bool = False
+    """List the cases that are true, too."""
+    quiet: bool = False
+    """The summary lines only."""
+
+
+def text_report(
+    graded: Sequence[Grading | Refusal], *, exit_code: int | None = None, options: TextOptions | None = None
+) -> str:
+    """The text report; it ends in a newline."""
+    look = options if options is not None else TextOptions()
+    lines: list[str] = []
+    for item in graded:
+        if len(graded) > 1 and not look.quiet:
+            lines.append(_paint(safe_line(item.submission), _BOLD, look))
+        if isinstance(item, Refusal):
+            lines.extend(_refusal(item, look))
+            continue
+        if not look.quiet:
+            lines.extend(_conditions(item, look))
+        lines.append(
+            _summary(item, exit_code if len(graded) == 1 else None, look, named=len(graded) > 1 and look.quiet)
+        )
+        if not look.quiet:
+            lines.extend(_next(item))
+            if len(graded) > 1:
+                lines.append("")
+    if len(graded) > 1:
+        lines.append(_total(graded, exit_code, look))
+    return "\n".join(lines) + "\n"
+
+
+def run_marks(runs: Sequence[RunVerdict], options: TextOptions) -> str:
+    """A mark a repetition, or their counts when there are many."""
+    if len(runs) <= MOST_MARKS:
+        return "".join(_paint(MARKS[run.value], COLORS[run.value], options) for run in runs)
+    found = counts([run.value for run in runs])
+    return " ".join(_paint(f"{MARKS[v]}{found[v]}", COLORS[v], options) for v in MARKS if found[v])
+
+
+def cell_line(label: str, cell: CellVerdict, options: TextOptions) -> str:
+    """One cell on one line: for progress that is not on a terminal, and for `-v`."""
+    mark = _paint(MARKS[cell.value], COLORS[cell.value], options)
+    finding = deciding(cell)
+    said = "" if finding is None else f"  {_reason(finding)}"
+    return f"{mark} {safe_line(label)}  [{safe_line(cell.profile)}]  {run_marks(cell.runs, options)}{said}"
+
+
+def _refusal(item: Refusal, look: TextOptions) -> list[str]:
+    place = f"{item.problem.where}: " if item.problem.where is not None else ""
+    lines = [f"{_paint('refused', '31', look)} {safe_line(item.code)}  {safe_line(place + item.problem.message)}"]
+    if item.problem.hint is not None:
+        lines.append(f"  mend: {safe_line(item.problem.hint)}")
+    return lines
+
+
+def _conditions(item: Grading, look: TextOptions) -> list[str]:
+    lines: list[str] = []
+    found = rows(item.verdict)
+    if found:
+        lines.extend(_case_lines(found, look))
+    others = [leaf for leaf in leaves(item.verdict) if not leaf.cases]
+    lines.extend(line for leaf in others for line in _leaf_lines(leaf, look))
+    composites = [condition for condition in item.verdict.conditions if condition.parts]
+    for condition in composites:
+        lines.extend(_tree(condition, look, depth=0))
+    return lines
+
+
+def _case_lines(found: list[Row], look: TextOptions) -> list[str]:
+    names = profiles(found)
+    shown = [row for row in found if look.show_all or row.case.value is not Tri.TRUE or _has_unsettled(row)]
+    hidden = len(found) - len(shown)
+    lines: list[str] = []
+    if shown:
+        labels = [_cut(safe_line(row.label)) for row in shown]
+        label_width = max(_width(label) for label in labels)
+        cells = [{cell.profile: cell for cell in row.case.cells} for row in shown]
+        plain = TextOptions()
+        widths = [
+            max([_width(safe_line(name)), *(_width(run_marks(c[name].runs, plain)) for c in cells if name in c)])
+            for name in names
+        ]
+        header = "   ".join(_pad(safe_line(name), width) for name, width in zip(names, widths, strict=True))
+        lines.append(" " * (label_width + 4) + header.rstrip())
+        indent = " " * (label_width + 4 + sum(widths) + 3 * (len(widths) - 1) + 3)
+        for row, label, by_profile in zip(shown, labels, cells, strict=True):
+            marks = "   ".join(
+                _pad(run_marks(by_profile[name].runs, look) if name in by_profile else "", width, look)
+                for name, width in zip(names, widths, strict=True)
+            )
+            mark = _paint(MARKS[row.case.value], COLORS[row.case.value], look)
+            first, *more = _reasons(row, several=len(names) > 1) or [""]
+            lines.append(f"{mark} {_pad(label, label_width)}  {marks}   {first}".rstrip())
+            lines.extend(indent + reason for reason in more)
+    if hidden:
+        more = " more" if shown else ""
+        verb = f"{hidden}{more} case{' is' if hidden == 1 else 's are'}"
+        lines.append(f"{verb} true in every run (--all lists them)")
+    return lines
+
+
+def _has_unsettled(row: Row) -> bool:
+    """A case is listed even when another cell has decided it."""
+    return any(cell.value is Tri.UNDETERMINED for cell in row.case.cells)
+
+
+def _reasons(row: Row, *, several: bool) -> list[str]:
+    """Why a case is not true: each reason once, those that decide first, with the profile where they differ."""
+    by_reason: dict[str, list[str]] = {}
+    ordered = sorted(row.case.cells, key=lambda cell: cell.value is not row.case.value)
+    for cell in ordered:
+        finding = deciding(cell)
+        if finding is not None:
+            said = _reason(finding) if not never_ran(cell) else f"{finding.code}  not run"
+            by_reason.setdefault(said, []).append(cell.profile)
+    lines: list[str] = []
+    for said, where in by_reason.items():
+        tagged = several and len(by_reason) > 1
+        lines.append(f"{said}  [{safe_line(', '.join(where))}]" if tagged else said)
+    if len(lines) > MOST_REASONS:
+        lines[MOST_REASONS:] = [f"and {len(lines) - MOST_REASONS} more"]
+    return lines
+
+
+def _reason(finding: Finding) -> str:
+    detail = finding.detail or finding.code.meaning
+    return f"{_pad(finding.code.value, 15)} {safe_line(detail, 400)}"
+
+
+def _leaf_lines(leaf: ConditionVerdict, look: TextOptions) -> list[str]:
+    if leaf.value is Tri.TRUE and not look.show_all:
+        return []
+    mark = _paint(MARKS[leaf.value], COLORS[leaf.value], look)
+    lines = [f"{mark} {safe_line(leaf.condition_type)}  {safe_line(leaf.rationale)}".rstrip()]
+    lines.extend(f"    {_reason(finding)}" for finding in leaf.findings)
+    return lines
+
+
+def _tree(condition: ConditionVerdict, look: TextOptions, depth: int) -> list[str]:
+    mark = _paint(MARKS[condition.value], COLORS[condition.value], look)
+    lines = [f"{'  ' * depth}{mark} {safe_line(condition.condition_type)}"]
+    for part in condition.parts:
+        lines.extend(_tree(part, look, depth + 1))
+    return lines
+
+
+def _summary(item: Grading, exit_code: int | None, look: TextOptions, *, named: bool) -> str:
+    value = item.verdict.value
+    parts = [_paint(value.value.upper(), f"{_BOLD};{COLORS[value]}", look)]
+    if named:
+        parts[0] += f"  {safe_line(item.submission)}"
+    found = rows(item.verdict)
+    if found:
+        parts.append(f"cases {len(found)}: {_counted([row.case.value for row in found], look)}")
+        parts.append(f"runs {sum(len(cell.runs) for row in found for cell in row.case.cells)}")
+    else:
+        parts.append(
+            f"conditions {len(item.verdict.conditions)}: {_counted([c.value for c in item.verdict.conditions], look)}"
+        )
+    if item.selection is not None and not item.selection.is_whole:
+        parts.append(safe_line(str(item.selection)))
+    parts.extend(_times(item))
+    if exit_code is not None:
+        parts.append(f"exit {exit_code}")
+    return "    ".join(parts)
+
+
+def _times(item: Grading) -> list[str]:
+    inside = sandbox_time_s(item)
+    if item.wall_time_s is None:
+        return [] if item.runs is None else ["replayed"]
+    said = f"{_duration(item.wall_time_s)} wall"
+    return [said if inside is None else f"{said}, {_duration(inside)} in sandboxes"]
+
+
+def _counted(values: Sequence[Tri], look: TextOptions) -> str:
+    found = counts(values)
+    return "  ".join(_paint(f"{MARKS[v]} {found[v]}", COLORS[v], look) for v in MARKS if found[v])
+
+
+def _total(graded: Sequence[Grading | Refusal], exit_code: int | None, look: TextOptions) -> str:
+    verdicts = [item.verdict.value for item in graded if isinstance(item, Grading)]
+    refused = len(graded) - len(verdicts)
+    parts: list[str] = []
+    if verdicts:
+        value = all_of(verdicts)
+        parts.append(_paint(value.value.upper(), f"{_BOLD};{COLORS[value]}", look))
+    parts.append(f"submissions {len(graded)}: {_counted(verdicts, look)}" + (f"  refused {refused}" if refused else ""))
+    if exit_code is not None:
+        parts.append(f"exit {exit_code}")
+    return "    ".join(parts)
+
+
+def _next(item: Grading) -> list[str]:
+    """The commands that show more of what is not true."""
+    if item.record is None:
+        return []
+    commands: list[str] = []
+    worst = [row for row in rows(item.verdict) if row.case.value is not Tri.TRUE]
+    worst.sort(key=lambda row: row.case.value is not Tri.UNDETERMINED)
+    record = shell_word(item.record)
+    if worst:
+        commands.append(f"grader show {record} {shell_word(worst[0].label)}")
+    commands.append(f"grader replay {record}")
+    return ["next    " + " · ".join(commands)]
+
+
+def shell_word(text: str) -> str:
+    """`text` as one word of a shell command, harmless to look at."""
+    shown = safe_line(text)
+    plain = all(char.isalnum() or char in "@%+=:,./-_" for char in shown) and shown != ""
+    return shown if plain else "'" + shown.replace("'", "'\"'\"'") + "'"
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    hours, rest = divmod(whole, 3600)
+    return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
+
+
+def _paint(text: str, color: str, look: TextOptions) -> str:
+    return f"\x1b[{color}m{text}\x1b[0m" if look.color else text
+
+
+def _pad(text: str, width: int, look: TextOptions | None = None) -> str:
+    painted = 0 if look is None or not look.color else len(text) - len(_unpainted(text))
+    return text + " " * max(0, width - _width(text) + painted)
+
+
+def _unpainted(text: str) -> str:
+    kept: list[str] = []
+    for part in text.split("\x1b["):
+        kept.append(part if not kept else part.partition("m")[2])
+    return "".join(kept)
+
+
+def _width(text: str) -> int:
+    """How many columns a text takes on a terminal: wide characters take two."""
+    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
+
+
+def _cut(label: str) -> str:
+    return label if _width(label) <= LONGEST_LABEL else label[: LONGEST_LABEL - 1] + "…"
