@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from grader.api import Choice, Graded, Runner, grade, grade_sync
+    from grader.api import Choice, Runner, grade, grade_sync
     from grader.core.cases import InputFile, OutputFile, ProgramBehaves, ProgramCase
     from grader.core.conditions import AllOf, AnyOf, Condition, Not
     from grader.core.expectation import Expectation, Task
@@ -32,12 +32,13 @@ if TYPE_CHECKING:
         UsageError,
     )
     from grader.formats.task_file import load_task
+    from grader.runner.graded import Graded
     from grader.runner.grading import Watcher
     from grader.runner.replay import replay
     from grader.submission import Submission
 
 _HOMES = {
-    "grader.api": ("Choice", "Graded", "Runner", "grade", "grade_sync"),
+    "grader.api": ("Choice", "Runner", "grade", "grade_sync"),
     "grader.core.cases": ("InputFile", "OutputFile", "ProgramBehaves", "ProgramCase"),
     "grader.core.conditions": ("AllOf", "AnyOf", "Condition", "Not"),
     "grader.core.expectation": ("Expectation", "Task"),
@@ -55,6 +56,7 @@ _HOMES = {
         "UsageError",
     ),
     "grader.formats.task_file": ("load_task",),
+    "grader.runner.graded": ("Graded",),
     "grader.runner.grading": ("Watcher",),
     "grader.runner.replay": ("replay",),
     "grader.submission": ("Submission",),

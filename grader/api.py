@@ -16,14 +16,15 @@ from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectSendStream
 
 from grader.core.expectation import Task
-from grader.core.observation import CompileRecord, Observation, RunRecord
+from grader.core.observation import CompileRecord, RunRecord
 from grader.core.plan import Plan, ProfileInForce, limit_problems, make_plan
 from grader.core.selection import Selection, select
 from grader.core.verdict import Verdict
 from grader.errors import GraderError, PrerequisiteError, Problem, TaskError, UsageError
 from grader.formats.task_file import load_task
+from grader.runner.graded import Graded
 from grader.runner.grading import Assignment, Execution, Recorder, Watcher, grade_assignment, seats_for
-from grader.runner.judge import check_readable, for_the_whole
+from grader.runner.judge import check_readable
 from grader.runner.programs import image_of, make_program, profiles_for
 from grader.runner.run import Rules
 from grader.runtimes import LoadedProfile
@@ -33,30 +34,6 @@ from grader.submission import Submission
 
 TaskLike = Task | Path | str
 SubmissionLike = Submission | Path | str
-
-
-@dataclass(frozen=True)
-class Graded:
-    """What came of one submission: a verdict with all it rests on, or the error for which it was refused."""
-
-    submission_name: str
-    task: Task | None = None
-    """The effective task: what of the task was selected."""
-    selection: Selection | None = None
-    plan: Plan | None = None
-    observation: Observation | None = None
-    verdict: Verdict | None = None
-    """The verdict on the effective task; None if the submission was refused."""
-    error: GraderError | None = None
-    """Why it was refused: nothing of it was run."""
-    record: Path | None = None
-    entry: int | None = None
-    """Its place in the record, from 0."""
-
-    @property
-    def whole_verdict(self) -> Verdict | None:
-        """The verdict on the whole task: undetermined (`not_selected`) if only part of it was selected."""
-        return None if self.verdict is None else for_the_whole(self.verdict, self.selection)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,38 @@
+"""What came of one submission."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.core.expectation import Task
+from grader.core.observation import Observation
+from grader.core.plan import Plan
+from grader.core.selection import Selection
+from grader.core.verdict import Verdict
+from grader.errors import GraderError
+from grader.runner.judge import for_the_whole
+
+
+@dataclass(frozen=True)
+class Graded:
+    """A verdict on one submission with all it rests on, or the error for which it was refused."""
+
+    submission_name: str
+    task: Task | None = None
+    """The effective task: what of the task was selected."""
+    selection: Selection | None = None
+    plan: Plan | None = None
+    observation: Observation | None = None
+    verdict: Verdict | None = None
+    """The verdict on the effective task; None if the submission was refused."""
+    error: GraderError | None = None
+    """Why it was refused: nothing of it was run."""
+    record: Path | None = None
+    entry: int | None = None
+    """Its place in the record, from 0."""
+
+    @property
+    def whole_verdict(self) -> Verdict | None:
+        """The verdict on the whole task: undetermined (`not_selected`) if only part of it was selected."""
+        return None if self.verdict is None else for_the_whole(self.verdict, self.selection)

@@ -1,0 +1,69 @@
+"""Judges a record again, offline: no Docker, no profiles, no execution, and nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from grader.core.expectation import Task
+from grader.core.reasons import ReasonCode
+from grader.core.selection import Selection, select
+from grader.errors import RecordError
+from grader.formats.task_file import load_task
+from grader.runner.graded import Graded
+from grader.runner.grading import observe
+from grader.runner.judge import check_readable, judge_runs, plan_of_record
+from grader.store import Record, RecordedEntry, open_record
+
+
+def replay(record: Record | Path | str, task: Task | Path | str | None = None) -> Iterator[Graded]:
+    """Judge every entry of a record again, one after the other; `task`: under another expectation.
+
+    The other task must ask for exactly the recorded runs; what was selected of the recorded task is selected of it too.
+
+    Raises RecordError for a record that is damaged or too new, or (`record.mismatch`) if it answers another plan, with
+    the first difference named; TaskError for a task that cannot be judged from runs.
+    """
+    opened = record if isinstance(record, Record) else open_record(record)
+    wanted = task if task is None or isinstance(task, Task) else load_task(task)
+    for entry in opened:
+        yield replay_entry(opened, entry, wanted)
+
+
+def replay_entry(record: Record, entry: RecordedEntry, task: Task | None) -> Graded:
+    """Judge one entry again. See `replay`."""
+    selection = None
+    if entry.header.selection is not None:
+        selection = Selection.model_validate(dict(entry.header.selection))
+    effective = entry.task if task is None else _selected(task, selection)
+    check_readable(effective)
+    plan = plan_of_record(effective, entry.payload, entry.task)
+    observation = observe(plan, entry.payload)
+    return Graded(
+        submission_name=entry.submission.name if entry.submission is not None else "",
+        task=effective,
+        selection=selection,
+        plan=plan,
+        observation=observation,
+        verdict=judge_runs(effective, plan, observation),
+        record=record.folder,
+        entry=entry.number,
+    )
+
+
+def _selected(task: Task, selection: Selection | None) -> Task:
+    if selection is None:
+        return task
+    try:
+        chosen, _ = select(
+            task,
+            cases=selection.cases,
+            repetitions=selection.repetitions,
+            profiles=selection.runtime_profiles,
+        )
+    except ValueError as error:
+        raise RecordError(
+            f"the record holds part of a task ({selection}), which cannot be taken from this one: {error}",
+            code=ReasonCode.RECORD_MISMATCH,
+        ) from error
+    return chosen
