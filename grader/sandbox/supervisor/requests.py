@@ -1,0 +1,169 @@
+"""What the client asks of a box, as bytes of the supervisor's protocol. Pure; bad requests raise ValueError.
+
+What the box would refuse with the loss of the box is refused here, before it is sent, with a sentence.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from grader.sandbox.supervisor.wire import HEADER, MAGIC, PAYLOAD_MAX, PROTOCOL_VERSION, UNKNOWN, check_path
+
+STDIN_BUFFER_BYTES: Final = 16 << 20
+"""How much standard input the box can hold before a run starts, and beyond what it has taken."""
+KEEP_STREAM_MAX: Final = 64 << 20
+CONTENT_TOTAL_MAX: Final = 256 << 20
+STRINGS_MAX: Final = 4 << 20
+COLLECT_MAX: Final = 256
+KEEP_FILES_MAX: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """One run, exactly as it is to be executed. Times in nanoseconds, sizes in bytes; None means "as inherited"."""
+
+    argv: tuple[bytes, ...]
+    environment: tuple[tuple[bytes, bytes], ...] = ()
+    """Names and values, in the order in which the program gets them. Nothing else is in its environment."""
+    collect: tuple[bytes, ...] = ()
+    """Paths below the work directory of the files to bring back."""
+    cpu_time_ns: int = 10_000_000_000
+    wall_time_ns: int = 32_000_000_000
+    stdout_kill_bytes: int = 16 << 20
+    stdout_keep_bytes: int = 16 << 20
+    stderr_kill_bytes: int = 16 << 20
+    stderr_keep_bytes: int = 64 << 10
+    file_size_bytes: int = 64 << 20
+    stack_bytes: int | None = None
+    open_files: int = 256
+    processes: int | None = None
+    """RLIMIT_NPROC of the run; the box's pids limit stands before it."""
+    collect_file_bytes: int = 16 << 20
+    collect_total_bytes: int = 64 << 20
+    keep_files: int = 0
+    """When main exits 0, keep at most so many regular files of the work directory in /submission. 0: keep none."""
+    keep_bytes: int = 0
+    send_kept: bool = False
+    """Whether the kept files are sent to the client too."""
+    stream_stdin: bool = False
+    """Whether standard input may go on after the start."""
+
+    def strings(self) -> bytes:
+        """The strings as they travel. Raises ValueError for a NUL or an empty or over-long part."""
+        parts = [*self.argv, *(name + b"=" + value for name, value in self.environment), *self.collect]
+        if not self.argv or not self.argv[0]:
+            raise ValueError("argv needs at least the name of what is executed")
+        if any(b"\0" in part for part in parts):
+            raise ValueError("no argument, environment entry or path can hold a NUL byte")
+        if any(not name or b"=" in name for name, _ in self.environment):
+            raise ValueError("a name in the environment is not empty and has no '='")
+        for path in self.collect:
+            check_path(path)
+        data = b"".join(part + b"\0" for part in parts)
+        if len(data) > STRINGS_MAX or max(len(self.argv), len(self.environment)) > 65_536:
+            raise ValueError("arguments and environment are larger than the box takes (4 MiB, 65,536 each)")
+        return data
+
+
+def _frame(kind: int, run_id: int, payload: bytes = b"") -> bytes:
+    return HEADER.pack(kind, 0, len(payload), run_id) + payload
+
+
+def _chunks(data: bytes) -> Iterator[bytes]:
+    for start in range(0, len(data), PAYLOAD_MAX):
+        yield data[start : start + PAYLOAD_MAX]
+
+
+def encode_hello(nonce: bytes) -> bytes:
+    """The first frame. `nonce`: 16 random bytes."""
+    if len(nonce) != 16:
+        raise ValueError("the nonce has 16 bytes")
+    return _frame(1, 0, MAGIC + struct.pack("<HHI", PROTOCOL_VERSION, PROTOCOL_VERSION, 0) + nonce)
+
+
+def encode_put(path: bytes, content: bytes, *, executable: bool = False, run_id: int | None = None) -> bytes:
+    """One file: into /submission, or with a run id into the work directory of that run."""
+    check_path(path)
+    tree, run = (0, 0) if run_id is None else (1, run_id)
+    frames = [_frame(2, run, struct.pack("<BBH", tree, executable, 0) + path)]
+    frames += [_frame(3, run, chunk) for chunk in _chunks(content)]
+    frames.append(_frame(4, run))
+    return b"".join(frames)
+
+
+def encode_run(run_id: int, request: RunRequest) -> bytes:
+    """RUN_BEGIN and RUN_DATA: what is to be run. stdin and RUN_START come after it."""
+    if not 0 < run_id < UNKNOWN:
+        raise ValueError("a run id is a 64 bit number above 0")
+    strings = request.strings()
+    r = request
+    numbers = (
+        *(r.cpu_time_ns, r.wall_time_ns),
+        *(r.stdout_kill_bytes, r.stdout_keep_bytes, r.stderr_kill_bytes, r.stderr_keep_bytes),
+        *(r.file_size_bytes, UNKNOWN if r.stack_bytes is None else r.stack_bytes),
+        *(r.open_files, UNKNOWN if r.processes is None else r.processes),
+        *(r.collect_file_bytes, r.collect_total_bytes),
+        *(len(r.argv), len(r.environment), len(r.collect), len(strings)),
+        *(r.keep_files, r.keep_bytes, (1 if r.send_kept else 0) | (2 if r.stream_stdin else 0), 0),
+    )
+    try:
+        begin = struct.pack("<20Q", *numbers)
+    except struct.error as error:
+        raise ValueError(f"a limit of the run is negative or too large: {error}") from error
+    _check_maxima(request)
+    return b"".join([_frame(5, run_id, begin), *(_frame(6, run_id, chunk) for chunk in _chunks(strings))])
+
+
+def _check_maxima(request: RunRequest) -> None:
+    """What the box would refuse with the loss of the box is refused here with a sentence."""
+    for name, most in (
+        ("cpu_time_ns", UNKNOWN // 4),
+        ("wall_time_ns", UNKNOWN // 4),
+        ("stdout_keep_bytes", KEEP_STREAM_MAX),
+        ("stderr_keep_bytes", KEEP_STREAM_MAX),
+        ("collect_total_bytes", CONTENT_TOTAL_MAX),
+        ("keep_files", KEEP_FILES_MAX),
+        ("keep_bytes", CONTENT_TOTAL_MAX),
+    ):
+        if getattr(request, name) > most:
+            raise ValueError(f"{name} is at most {most}")
+    if (
+        request.cpu_time_ns < 1
+        or request.wall_time_ns < 1
+        or request.open_files < 3
+        or len(request.collect) > COLLECT_MAX
+    ):
+        raise ValueError("time limits are at least 1 ns, open_files at least 3, and at most 256 files are collected")
+
+
+def encode_stdin(run_id: int, data: bytes) -> bytes:
+    """The next part of standard input. The caller keeps within the room (see PROTOCOL.md, stdin)."""
+    return b"".join(_frame(7, run_id, chunk) for chunk in _chunks(data))
+
+
+def encode_stdin_end(run_id: int) -> bytes:
+    """Standard input ends here."""
+    return _frame(8, run_id)
+
+
+def encode_start(run_id: int) -> bytes:
+    """Start the run: from here on exec counts as begun."""
+    return _frame(9, run_id)
+
+
+def encode_cancel(run_id: int) -> bytes:
+    """Kill the run; its result comes all the same."""
+    return _frame(10, run_id)
+
+
+def encode_ping(token: int) -> bytes:
+    """Ask whether the box answers."""
+    return _frame(11, 0, struct.pack("<Q", token))
+
+
+def encode_clear() -> bytes:
+    """Empty /submission."""
+    return _frame(12, 0)

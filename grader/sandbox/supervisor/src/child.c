@@ -1,0 +1,225 @@
+/* From fork to exec: the child of a run on its way down from root. It is the last code of ours that runs in that process;
+ * what it fails at is told through a close-on-exec pipe, so that a program can never be blamed for it or fake it. */
+#define _GNU_SOURCE
+#include "inside.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#ifndef CLOSE_RANGE_CLOEXEC
+#define CLOSE_RANGE_CLOEXEC (1u << 2)
+#endif
+#define REPORT_FD 3
+#define STRINGS_FD 4
+
+struct limit {
+    int resource;
+    uint64_t soft, hard;
+};
+#define LIMITS_MAX 16
+
+static size_t limits_of(const uint64_t *request, struct limit *limits)
+{
+    size_t n = 0;
+    uint64_t cpu_s = (request[Q_CPU_NS] + NS_PER_S - 1) / NS_PER_S + 1;
+    limits[n++] = (struct limit){RLIMIT_CORE, 0, 0};
+    limits[n++] = (struct limit){RLIMIT_CPU, cpu_s, cpu_s + 1}; /* SIGXCPU first, SIGKILL a second later */
+    limits[n++] = (struct limit){RLIMIT_FSIZE, request[Q_FILE_SIZE], request[Q_FILE_SIZE]};
+    limits[n++] = (struct limit){RLIMIT_NOFILE, request[Q_NOFILE], request[Q_NOFILE]};
+    limits[n++] = (struct limit){RLIMIT_MSGQUEUE, 0, 0};
+    limits[n++] = (struct limit){RLIMIT_RTPRIO, 0, 0};
+    limits[n++] = (struct limit){RLIMIT_NICE, 0, 0};
+    if (request[Q_STACK] != UNKNOWN)
+        limits[n++] = (struct limit){RLIMIT_STACK, request[Q_STACK], request[Q_STACK]};
+    if (request[Q_PROCESSES] != UNKNOWN)
+        limits[n++] = (struct limit){RLIMIT_NPROC, request[Q_PROCESSES], request[Q_PROCESSES]};
+    return n;
+}
+
+uint64_t limits_clamped(const uint64_t *request)
+{
+    struct limit limits[LIMITS_MAX];
+    uint64_t clamped = 0;
+    size_t count = limits_of(request, limits);
+    for (size_t i = 0; i < count; i++) {
+        struct rlimit now;
+        if (getrlimit((__rlimit_resource_t)limits[i].resource, &now) == 0 && limits[i].hard > now.rlim_max)
+            clamped |= 1ull << limits[i].resource;
+    }
+    return clamped;
+}
+
+static int set_limits(const uint64_t *request)
+{
+    struct limit limits[LIMITS_MAX];
+    size_t count = limits_of(request, limits);
+    for (size_t i = 0; i < count; i++) {
+        __rlimit_resource_t resource = (__rlimit_resource_t)limits[i].resource;
+        struct rlimit now;
+        if (getrlimit(resource, &now) != 0)
+            return -1;
+        /* Without SYS_RESOURCE nobody can go above the hard limit; the result says that it was clamped. */
+        rlim_t hard = limits[i].hard < now.rlim_max ? limits[i].hard : now.rlim_max;
+        struct rlimit wanted = {limits[i].soft < hard ? limits[i].soft : hard, hard};
+        if (setrlimit(resource, &wanted) != 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int report_fd; /* where it was inherited, until set_descriptors has moved it */
+
+/* An end without a report would read as "exec happened", so the report must get through: the pipe is empty and ours. */
+static _Noreturn void fail(uint32_t step)
+{
+    struct child_report report = {step, errno};
+    if (write(report_fd, &report, sizeof report) != (ssize_t)sizeof report)
+        raise(SIGKILL);
+    _exit(127);
+}
+
+/* 0, 1, 2 are the pipes; 3 and 4 ours, closed by exec; the rest is closed now. */
+static int set_descriptors(const struct child_plan *plan)
+{
+    /* Moved out of the way first: a source may be one of the numbers to be overwritten. */
+    report_fd = plan->report;
+    int from[5] = {plan->in, plan->out, plan->err, plan->report, plan->strings};
+    for (int i = 0; i < 5; i++) {
+        from[i] = fcntl(from[i], F_DUPFD_CLOEXEC, 16);
+        if (from[i] < 0)
+            return -1;
+    }
+    for (int i = 0; i < 5; i++)
+        if (dup3(from[i], i, i > 2 ? O_CLOEXEC : 0) != i)
+            return -1;
+    report_fd = REPORT_FD;
+    return (int)syscall(SYS_close_range, 5u, ~0u, 0u);
+}
+
+static int set_signals(void)
+{
+    struct sigaction standard = {.sa_handler = SIG_DFL};
+    for (int number = 1; number < NSIG; number++)
+        if (number != SIGKILL && number != SIGSTOP && sigaction(number, &standard, NULL) != 0 && errno != EINVAL)
+            return -1; /* EINVAL: the two that libc keeps for itself, which we never touched */
+    sigset_t none;
+    sigemptyset(&none);
+    return sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* The kernel prefers the program when it must kill for memory. It may lower this again; then the box is lost, not us. */
+static void offer_to_oom_killer(void)
+{
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        ssize_t written = write(fd, "1000", 4);
+        (void)written;
+        close(fd);
+    }
+}
+
+static const char *entry_of(char *const *environment, const char *name)
+{
+    size_t size = strlen(name);
+    for (; *environment != NULL; environment++)
+        if (strncmp(*environment, name, size) == 0 && (*environment)[size] == '=')
+            return *environment + size + 1;
+    return NULL;
+}
+
+/* execve by path, or along the PATH of the environment that the program is given. Returns with errno. */
+static void execute(char *const *arguments, char *const *environment)
+{
+    const char *name = arguments[0];
+    if (strchr(name, '/') != NULL) {
+        execve(name, arguments, environment);
+        return;
+    }
+    static char path[PATH_BYTES_MAX + NAME_BYTES_MAX + 2];
+    const char *at = entry_of(environment, "PATH");
+    int denied = 0;
+    size_t name_size = strlen(name);
+    while (at != NULL && *at != 0) {
+        size_t size = strcspn(at, ":");
+        if (size > 0 && size + name_size + 2 <= sizeof path) {
+            memcpy(path, at, size);
+            path[size] = '/';
+            memcpy(path + size + 1, name, name_size + 1);
+            execve(path, arguments, environment);
+            if (errno == EACCES)
+                denied = 1;
+            else if (errno != ENOENT && errno != ENOTDIR)
+                return;
+        }
+        at += size;
+        if (*at == ':')
+            at++;
+    }
+    errno = denied ? EACCES : ENOENT;
+}
+
+/* Pointers into the strings as mapped. The counts are checked again: they come from an unprivileged process. */
+static char **pointers_into(char *strings, size_t size, uint64_t arguments, uint64_t environment)
+{
+    if (arguments == 0 || arguments > COUNT_MAX || environment > COUNT_MAX)
+        return NULL;
+    size_t bytes = (size_t)(arguments + environment + 2) * sizeof(char *);
+    char **table = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (table == MAP_FAILED)
+        return NULL;
+    size_t at = 0, slot = 0;
+    for (uint64_t i = 0; i < arguments + environment; i++) {
+        char *end = at < size ? memchr(strings + at, 0, size - at) : NULL;
+        if (end == NULL)
+            return NULL;
+        if (i == arguments)
+            slot++; /* the NULL that ends the arguments: the mapping is zero */
+        table[slot++] = strings + at;
+        at = (size_t)(end - strings) + 1;
+    }
+    return table;
+}
+
+_Noreturn void child_main(const struct child_plan *plan)
+{
+    uint64_t request[Q_FIELDS];
+    memcpy(request, plan->request, sizeof request);
+    uint32_t id = plan->id;
+    if (set_descriptors(plan) != 0)
+        fail(START_FDS);
+    if (set_signals() != 0 || setsid() < 0 || setpriority(PRIO_PROCESS, 0, CHILD_NICE) != 0)
+        fail(START_SESSION);
+    umask(022);
+    offer_to_oom_killer();
+    if (set_limits(request) != 0)
+        fail(START_LIMITS);
+    if (become(id) != 0)
+        fail(START_IDS);
+    /* As the run's own id: without DAC_OVERRIDE root cannot enter the 0700 folder, and an unchecked chdir would leave the
+     * program somewhere else. */
+    if (chdir(WORK_PATH) != 0)
+        fail(START_WORK);
+    struct stat s;
+    if (fstat(STRINGS_FD, &s) != 0 || s.st_size <= 0 || s.st_size > (off_t)STRINGS_MAX)
+        fail(START_STRINGS);
+    size_t size = (size_t)s.st_size;
+    char *strings = mmap(NULL, size, PROT_READ, MAP_PRIVATE, STRINGS_FD, 0);
+    if (strings == MAP_FAILED)
+        fail(START_STRINGS);
+    char **table = pointers_into(strings, size, request[Q_ARGC], request[Q_ENVC]);
+    if (table == NULL) {
+        errno = EINVAL;
+        fail(START_STRINGS);
+    }
+    if (filter_install() != 0)
+        fail(START_FILTER);
+    execute(table, table + request[Q_ARGC] + 1);
+    fail(START_EXEC);
+}

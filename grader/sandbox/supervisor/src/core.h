@@ -1,0 +1,56 @@
+/* The root core: one state machine, driven by messages of the front, by the ends of children, and by the clock. */
+#ifndef GRADER_CORE_H
+#define GRADER_CORE_H
+
+#include "inside.h"
+
+enum core_state { CORE_IDLE, CORE_RUNNING, CORE_KILLING, CORE_HAND };
+
+struct before { /* counters at the start of a run */
+    uint64_t cpu, own_cpu, memory, peak, hits, oom_kills, throttled, steal, late, run_delay, foreign_delay;
+};
+
+struct core {
+    enum core_state state;
+    int front_fd, signal_fd;
+    pid_t front, canary, main, hand;
+    struct ids ids;
+    uint32_t front_id, canary_id, run_id; /* user ids; run_id is that of the next or current run */
+    struct measures measures;
+    struct mounts mounts;
+    struct front_page *front_page;
+    struct canary_page *canary_page;
+    struct hand_report *hand_report;
+    uint64_t start_ns, life_ns;
+    int made_folder;
+    int clearing;
+    /* the current run */
+    uint64_t request[Q_FIELDS];
+    uint64_t result[R_FIELDS];
+    struct before before;
+    int strings_fd, hand_fd, report_fd, out_read, err_read;
+    int main_ended;
+    uint64_t begun_ns, killing_ns, hand_ns, next_cpu_ns, next_counters_ns;
+    uint64_t lateness_peak;
+};
+
+/* core.c */
+_Noreturn void core_loop(struct core *core);
+_Noreturn void core_fatal(struct core *core, uint32_t code, int error, const char *text);
+uint64_t own_cpu(const struct core *core);
+
+/* run.c: start, watch */
+void run_start(struct core *core, const struct message *message, int *fds);
+void run_watch(struct core *core);
+void run_read_report(struct core *core);
+void run_stop(struct core *core, enum killed_for cause);
+void run_counters(struct core *core);
+
+/* end.c: kill, reap, measure, collect, scrub, report */
+void end_begin(struct core *core);
+void end_step(struct core *core);
+void end_reap(struct core *core);
+void end_clear(struct core *core);
+void end_work_abandoned(struct core *core);
+
+#endif

@@ -1,0 +1,157 @@
+/* What the supervisor's own processes share: fixed-size messages between core and front, shared pages, and the modules. */
+#ifndef GRADER_INSIDE_H
+#define GRADER_INSIDE_H
+
+#include "protocol.h"
+
+#include <stdatomic.h>
+#include <sys/types.h>
+#include <time.h>
+
+#define WORK_PATH "/work"
+#define SUBMISSION_PATH "/submission"
+#define CHILD_NICE 10
+#define NS_PER_S 1000000000ull
+#define NS_PER_MS 1000000ull
+#define MOUNTS_MAX 16
+#define TEXT_MAX 1024
+
+/* ---- messages over the SOCK_SEQPACKET pair; a message of another size or kind is a fatal surprise ---- */
+enum message_kind { M_OPEN = 1, M_START, M_KILL, M_CLEAR, M_OPENED, M_COUNTERS, M_END, M_CLEARED, M_FATAL };
+
+struct message {
+    uint32_t kind;
+    uint32_t number; /* OPEN: tree. KILL: why. FATAL: code */
+    uint32_t step;   /* OPEN: executable. OPENED: put_step */
+    int32_t error;
+    uint32_t text_bytes;
+    uint32_t zero;
+    uint64_t field[R_FIELDS]; /* START: request. COUNTERS, END: as they travel */
+    uint8_t text[TEXT_MAX];   /* OPEN: path, NUL-terminated. END: what the scrub left */
+};
+
+/* The descriptors that come with M_START, in this order. */
+enum start_fd { FD_STRINGS, FD_STDIN, FD_STDOUT, FD_STDERR, FD_STDOUT_READ, FD_STDERR_READ, FD_HAND, START_FDS_COUNT };
+
+int message_send(int fd, const struct message *message, const int *fds, size_t count);
+/* 1: a message; 0: nothing there; -1: the other side is gone or broke the rules. Fills `fds` (at most `most`), -1 for the rest. */
+int message_receive(int fd, struct message *message, int *fds, size_t most);
+
+/* ---- shared pages ---- */
+struct front_page { /* written by the front, read by the core */
+    _Atomic uint64_t turn; /* odd while the front is between read() and the update of the totals */
+    _Atomic uint64_t out_total, err_total, stdin_starved_ns, stdin_taken;
+};
+
+struct canary_page {
+    _Atomic uint32_t active; /* futex; written by the core */
+    _Atomic uint64_t late_ns, max_late_ns, runnable, run_delay_ns, foreign_delay_ns;
+    _Atomic uint64_t main_pid;
+};
+
+/* ---- measures.c ---- */
+struct measures {
+    int version; /* 1, 2, or 0: no readable cgroup */
+    int cpu_usage, cpu_stat, memory, memory_peak, memory_hits, memory_events, pids, proc_stat;
+    unsigned cpus; /* CPUs that this box may use */
+    uint64_t cpu_mask[16];
+};
+
+void measures_open(struct measures *m);
+uint64_t measure_cpu(const struct measures *m);       /* ns of the whole box */
+uint64_t measure_memory(const struct measures *m);    /* bytes */
+uint64_t measure_peak(const struct measures *m);
+uint64_t measure_hits(const struct measures *m);
+uint64_t measure_oom_kills(const struct measures *m);
+uint64_t measure_throttled(const struct measures *m); /* ns */
+uint64_t measure_tasks(const struct measures *m);
+uint64_t measure_steal(const struct measures *m);     /* ns */
+uint64_t now_ns(void);
+uint64_t cpu_of_process(pid_t pid); /* ns; 0 is this process */
+uint64_t difference(uint64_t now, uint64_t before); /* unknown if either is, and never below 0 */
+
+/* ---- canary.c ---- */
+_Noreturn void canary_main(struct canary_page *page, const struct measures *m);
+
+/* ---- ids.c ---- */
+struct ids {
+    uint32_t low, high; /* the range that ids are drawn from, both included */
+};
+int ids_open(struct ids *ids);
+uint32_t ids_draw(const struct ids *ids, const uint32_t *taken, size_t count);
+/* Give up every privilege for good. 0, or -1 with errno. */
+int become(uint32_t id);
+int drop_capabilities(void); /* all of them, keeping the ids; and no new ones */
+int ptmx_close(void);
+
+/* ---- mounts.c: the writable places of the box ---- */
+struct mounts {
+    size_t count;
+    int overflow; /* more writable mounts than the table holds: the box cannot be reused */
+    int fd[MOUNTS_MAX];
+    mode_t mode[MOUNTS_MAX];
+    char path[MOUNTS_MAX][256];
+    int work; /* index of /work */
+    int submission_fd;
+};
+int mounts_open(struct mounts *mounts);
+int mount_is_empty(int fd); /* 1, 0, or -1 */
+int mounts_are_empty(const struct mounts *mounts);
+/* Owner, mode, times, extended attributes of every mount's root as they were: nothing can be handed on in them. */
+int mounts_reset(const struct mounts *mounts);
+
+/* ---- tree.c ---- */
+int tree_put(int root, const char *path, int executable, mode_t file_mode, uint32_t owner, uint32_t *step, int *made_folder);
+int tree_give(int root, uint32_t owner, int depth);
+int tree_open(int root, const char *path);
+
+/* ---- scrub.c ---- */
+int scrub_folder(int root, uint64_t deadline_ns, uint64_t *removed);
+
+/* ---- hand.c ---- */
+enum hand_kind { HAND_FILE = 1, HAND_KEPT, HAND_SKIPPED, HAND_KEPT_DONE };
+struct hand_item { /* what the hand writes to the front: this, `path_bytes` of path, `content_bytes` of content */
+    uint8_t kind, status, file_kind, executable;
+    uint32_t index, mode, error, path_bytes;
+    uint64_t size, allocated, content_bytes, files, bytes;
+};
+struct hand_report { /* what it leaves for the core, in a shared page */
+    _Atomic uint64_t removed;
+    _Atomic uint32_t finished;
+};
+struct hand_job {
+    const struct mounts *mounts;
+    struct hand_report *report;
+    const uint64_t *request;
+    uint32_t id;
+    int strings, out; /* -1: nothing to collect */
+    int keep;
+};
+_Noreturn void hand_main(const struct hand_job *job);
+
+/* ---- filter.c ---- */
+int filter_install(void);
+
+/* ---- child.c ---- */
+struct child_plan {
+    const uint64_t *request;
+    uint32_t id;
+    int strings, in, out, err, report;
+};
+struct child_report {
+    uint32_t step;
+    int32_t error;
+};
+_Noreturn void child_main(const struct child_plan *plan);
+uint64_t limits_clamped(const uint64_t *request); /* bit n: rlimit n will be set to the hard limit */
+
+/* ---- front.c ---- */
+struct front_options {
+    int core_fd;
+    uint64_t idle_ns, start_ns;
+    const char *facts; /* lines `name value` that the core knows */
+    struct front_page *page;
+};
+_Noreturn void front_main(const struct front_options *options);
+
+#endif

@@ -1,0 +1,185 @@
+/* Starting a run, and watching it: samples, limits, counters. */
+#define _GNU_SOURCE
+#include "core.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define CPU_POLL_NS (10 * NS_PER_MS)
+#define COUNTERS_NS (100 * NS_PER_MS)
+/* A run shorter than this does not pay for waking the canary; its lateness is the core's own (see run_watch). */
+#define CANARY_AFTER_NS (4 * NS_PER_MS)
+
+static void note_before(struct core *core)
+{
+    const struct measures *m = &core->measures;
+    struct before *b = &core->before;
+    b->memory = measure_memory(m);
+    b->peak = measure_peak(m);
+    b->hits = measure_hits(m);
+    b->oom_kills = measure_oom_kills(m);
+    b->throttled = measure_throttled(m);
+    b->steal = measure_steal(m);
+    b->late = atomic_load(&core->canary_page->late_ns);
+    b->run_delay = atomic_load(&core->canary_page->run_delay_ns);
+    b->foreign_delay = atomic_load(&core->canary_page->foreign_delay_ns);
+    atomic_store(&core->canary_page->max_late_ns, 0);
+    b->own_cpu = own_cpu(core); /* also books our running slice, so it comes before: */
+    b->cpu = measure_cpu(m);
+}
+
+/* An end without a beginning: the result says which step failed, and nothing was executed. */
+static void start_failed(struct core *core, enum start_step step, int error)
+{
+    core->result[R_START_STEP] = step;
+    core->result[R_START_ERRNO] = (uint64_t)error;
+}
+
+void run_start(struct core *core, const struct message *message, int *fds)
+{
+    memcpy(core->request, message->field, sizeof core->request);
+    for (int i = 0; i < R_FIELDS; i++)
+        core->result[i] = 0;
+    core->strings_fd = fds[FD_STRINGS];
+    core->hand_fd = fds[FD_HAND];
+    core->out_read = fds[FD_STDOUT_READ];
+    core->err_read = fds[FD_STDERR_READ];
+    core->main = 0;
+    core->main_ended = 0;
+    core->lateness_peak = 0;
+    for (int i = 0; i < FD_HAND; i++)
+        if (fds[i] < 0)
+            core_fatal(core, FATAL_PROTOCOL, 0, "a run without its descriptors");
+    if (core->request[Q_CPU_NS] > UINT64_MAX / 4 || core->request[Q_WALL_NS] > UINT64_MAX / 4)
+        core_fatal(core, FATAL_PROTOCOL, 0, "a limit out of range"); /* the front has checked it; it is not trusted */
+    int work = core->mounts.fd[core->mounts.work];
+    int report[2] = {-1, -1};
+    if ((core->made_folder && tree_give(work, core->run_id, 0) != 0) || fchown(work, core->run_id, core->run_id) != 0)
+        core_fatal(core, FATAL_SYSTEM, errno, "the work folder cannot be given to the run");
+    core->made_folder = 0;
+    if (pipe2(report, O_CLOEXEC) != 0)
+        core_fatal(core, FATAL_SYSTEM, errno, "pipe");
+    core->result[R_CLAMPED] = limits_clamped(core->request);
+    note_before(core);
+    core->begun_ns = now_ns();
+    core->result[R_START_OFFSET] = core->begun_ns - core->start_ns;
+    struct child_plan plan = {core->request, core->run_id, core->strings_fd, fds[FD_STDIN], fds[FD_STDOUT], fds[FD_STDERR], report[1]};
+    pid_t pid = fork();
+    if (pid == 0)
+        child_main(&plan);
+    int error = errno;
+    close(report[1]);
+    close(fds[FD_STDIN]);
+    close(fds[FD_STDOUT]);
+    close(fds[FD_STDERR]);
+    core->report_fd = report[0];
+    core->next_cpu_ns = core->begun_ns + CPU_POLL_NS;
+    core->next_counters_ns = core->begun_ns + COUNTERS_NS;
+    core->state = CORE_RUNNING;
+    if (pid < 0) {
+        start_failed(core, START_FORK, error);
+        core->main_ended = 1;
+        end_begin(core);
+        return;
+    }
+    core->main = pid;
+    atomic_store(&core->canary_page->main_pid, (uint64_t)pid);
+}
+
+/* What the child says on its way to exec. End of file without a word: exec took place. */
+void run_read_report(struct core *core)
+{
+    struct child_report report;
+    ssize_t got = read(core->report_fd, &report, sizeof report);
+    if (got < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (got == (ssize_t)sizeof report)
+        start_failed(core, (enum start_step)report.step, report.error);
+    else if (got != 0)
+        start_failed(core, START_FDS, EIO);
+    close(core->report_fd);
+    core->report_fd = -1;
+}
+
+void run_stop(struct core *core, enum killed_for cause)
+{
+    if (core->result[R_KILLED_FOR] == KILL_NONE)
+        core->result[R_KILLED_FOR] = cause; /* the first cause stands */
+    end_begin(core);
+}
+
+static uint64_t counted_lateness(const struct core *core)
+{
+    const struct canary_page *page = core->canary_page;
+    uint64_t late = difference(atomic_load(&page->late_ns), core->before.late);
+    uint64_t foreign = difference(atomic_load(&page->foreign_delay_ns), core->before.foreign_delay);
+    return late > foreign ? late : foreign;
+}
+
+static uint64_t used_cpu(const struct core *core)
+{
+    uint64_t own = own_cpu(core) - core->before.own_cpu;
+    return difference(difference(measure_cpu(&core->measures), core->before.cpu), own);
+}
+
+void run_counters(struct core *core)
+{
+    const struct measures *m = &core->measures;
+    struct message message = {.kind = M_COUNTERS};
+    uint64_t *f = message.field;
+    f[C_NOW] = now_ns() - core->start_ns;
+    f[C_CPU] = used_cpu(core);
+    f[C_MEMORY] = measure_memory(m);
+    f[C_LIMIT_HITS] = difference(measure_hits(m), core->before.hits);
+    f[C_OOM_KILLS] = difference(measure_oom_kills(m), core->before.oom_kills);
+    f[C_RUNNABLE] = atomic_load(&core->canary_page->runnable);
+    f[C_LATENESS] = counted_lateness(core);
+    f[C_TASKS] = measure_tasks(m);
+    message_send(core->front_fd, &message, NULL, 0); /* a front that is busy misses one */
+}
+
+static void wake_canary(struct core *core)
+{
+    if (atomic_exchange(&core->canary_page->active, 1) == 0)
+        syscall(SYS_futex, &core->canary_page->active, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+/* Called after every wake, at least each 2 ms. */
+void run_watch(struct core *core)
+{
+    uint64_t now = now_ns(), wall = now - core->begun_ns;
+    uint64_t memory = measure_memory(&core->measures);
+    core->result[R_SAMPLES]++;
+    if (memory != UNKNOWN && memory > core->result[R_SAMPLED_PEAK])
+        core->result[R_SAMPLED_PEAK] = memory;
+    if (wall >= CANARY_AFTER_NS)
+        wake_canary(core);
+    if (now >= core->next_cpu_ns) {
+        core->next_cpu_ns = now + CPU_POLL_NS;
+        uint64_t used = used_cpu(core);
+        if (used != UNKNOWN && used > core->request[Q_CPU_NS]) {
+            run_stop(core, KILL_CPU);
+            return;
+        }
+    }
+    uint64_t waived = counted_lateness(core) + atomic_load(&core->front_page->stdin_starved_ns);
+    uint64_t charged = wall > waived ? wall - waived : 0;
+    if (charged > core->request[Q_WALL_NS]) {
+        run_stop(core, KILL_WALL);
+        return;
+    }
+    if (wall > 3 * core->request[Q_WALL_NS]) {
+        run_stop(core, KILL_STARVED);
+        return;
+    }
+    if (now >= core->next_counters_ns) {
+        core->next_counters_ns = now + COUNTERS_NS;
+        run_counters(core);
+    }
+}
