@@ -26,6 +26,12 @@ _CONTROL_PICTURES = range(0x2400, 0x2440)
 _PICTOGRAPHS = range(0x1F300, 0x1FB00)
 # Emoji skin tones join to the pictograph before them.
 _SKIN_TONES = range(0x1F3FB, 0x1F400)
+# Letters and punctuation in Unicode 3.2, invisible or joining since: soft hyphen, Khmer vowels, Mongolian Baluda.
+_INVISIBLE_SINCE = frozenset((0xAD, 0x17B4, 0x17B5, 0x1885, 0x1886))
+
+_ASCII = [chr(0x2400 + code) for code in range(0x20)] + [chr(code) for code in range(0x20, 0x7F)] + ["␡"]
+_ASCII[ord('"')] = '\\"'
+_ASCII[ord("\\")] = "\\\\"
 
 
 def quote(data: bytes, limit: int = DEFAULT_LIMIT) -> str:
@@ -42,8 +48,12 @@ def quote_text(text: str, limit: int = DEFAULT_LIMIT) -> str:
 def quote_around(data: bytes, offset: int, limit: int = DEFAULT_LIMIT) -> str:
     """The part of `data` around the byte at `offset` in double quotes, with an ellipsis on each side that was cut.
 
-    Takes time in `limit`, not in the length of `data`.
+    All of `data` if it fits. Takes time in `limit`, not in the length of `data`.
     """
+    if len(data) <= 4 * limit:
+        shown, is_whole = _fill((_shown_byte(char) for char in data.decode("utf-8", "surrogateescape")), limit)
+        if is_whole:
+            return f'"{shown}"'
     before_limit = limit // 3
     # Every character shown stands for at least one byte and at most four.
     start = _character_start(data, max(0, offset - 4 * before_limit))
@@ -85,17 +95,11 @@ def _shown_byte(char: str) -> str:
 
 def _shown(char: str) -> str:
     code = ord(char)
-    if char in '"\\':
-        return "\\" + char
-    if code < 0x20:
-        return chr(0x2400 + code)
-    if code < 0x7F:
-        return char
-    if code == 0x7F:
-        return "␡"
+    if code < 0x80:
+        return _ASCII[code]
     category = ucd_3_2_0.category(char)
     is_shown = category in _SHOWN_CATEGORIES or category[0] in _SHOWN_CLASSES or code in _PICTOGRAPHS
     # A control picture in the data must not look like a control character in the data.
-    if is_shown and code not in _CONTROL_PICTURES and code not in _SKIN_TONES:
+    if is_shown and code not in _CONTROL_PICTURES and code not in _SKIN_TONES and code not in _INVISIBLE_SINCE:
         return char
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"

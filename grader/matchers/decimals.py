@@ -18,7 +18,9 @@ DECIMAL = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 _PARTS = re.compile(r"([+-]?)([0-9]*)\.?([0-9]*)(?:[eE]([+-]?[0-9]+))?")
 # Sums of these are at most some thousand digits long: quicker as they are than taken apart.
-_SHORT = re.compile(rb"[+-]?[0-9]{0,40}\.?[0-9]{0,40}(?:[eE][+-]?[0-9]{1,2})?")
+_SHORT = re.compile(rb"[+-]?[0-9]{0,40}\.?[0-9]{0,40}(?:[eE][+-]?[0-9]{1,4})?")
+# These fit into a Decimal, which compares (but does not add) them without writing out their exponent.
+_COMPARABLE = re.compile(rb"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,15})?")
 _EXACT = Context(prec=MAX_PREC, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[InvalidOperation])
 _ZERO = Decimal(0)
 _MAX_TOLERANCE_DIGITS = 100
@@ -41,20 +43,32 @@ def is_decimal(text: bytes) -> bool:
     return DECIMAL.fullmatch(text) is not None
 
 
-def are_close(expected: bytes, got: bytes, tolerance: Tolerance) -> bool:
-    """Whether two decimal numbers (see `is_decimal`) are equal, or as near as `tolerance` asks (the bound included)."""
-    if _SHORT.fullmatch(expected) is not None and _SHORT.fullmatch(got) is not None:
-        return _are_close_short(Decimal(expected.decode("ascii")), Decimal(got.decode("ascii")), tolerance)
-    return _are_close_long(_parsed(expected), _parsed(got), tolerance)
+class Target:
+    """An expected decimal number and how far another one may be from it (the bound included)."""
+
+    __slots__ = ("_bounds", "_expected", "_tolerance")
+
+    def __init__(self, expected: bytes, tolerance: Tolerance) -> None:
+        """`expected` is a decimal number (see `is_decimal`)."""
+        self._expected = expected
+        self._tolerance = tolerance
+        self._bounds = _bounds(expected, tolerance) if _SHORT.fullmatch(expected) is not None else None
+
+    def admits(self, got: bytes) -> bool:
+        """Whether `got` is a decimal number that is near enough."""
+        if self._bounds is not None and _COMPARABLE.fullmatch(got) is not None:
+            low, high = self._bounds
+            return low <= Decimal(got.decode("ascii")) <= high
+        return is_decimal(got) and _are_close(_parsed(self._expected), _parsed(got), self._tolerance)
 
 
-def _are_close_short(expected: Decimal, got: Decimal, tolerance: Tolerance) -> bool:
-    gap = _EXACT.abs(_EXACT.subtract(got, expected))
-    if gap == _ZERO or (tolerance.absolute is not None and gap <= tolerance.absolute):
-        return True
-    if tolerance.relative is None:
-        return False
-    return gap <= _EXACT.multiply(tolerance.relative, _EXACT.abs(expected))
+def _bounds(expected: bytes, tolerance: Tolerance) -> tuple[Decimal, Decimal]:
+    """The least and the largest number that is near enough to a short expected one."""
+    value = Decimal(expected.decode("ascii"))
+    reach = tolerance.absolute if tolerance.absolute is not None else _ZERO
+    if tolerance.relative is not None:
+        reach = max(reach, _EXACT.multiply(tolerance.relative, _EXACT.abs(value)))
+    return _EXACT.subtract(value, reach), _EXACT.add(value, reach)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +96,7 @@ def _parsed(text: bytes) -> _Number:
     return _Number(mantissa, _EXACT.subtract(Decimal(exponent or 0), Decimal(len(fraction))))
 
 
-def _are_close_long(expected: _Number, got: _Number, tolerance: Tolerance) -> bool:
+def _are_close(expected: _Number, got: _Number, tolerance: Tolerance) -> bool:
     sign = _sign_of_sum([got, expected.negated()])
     if sign == 0:
         return True

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from array import array
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import accumulate, islice
 from typing import NoReturn, cast
 
 from grader.core.quoting import quote, quote_text
@@ -26,8 +28,17 @@ MAX_NUMBER_CHARACTERS = 4300
 MAX_SEPARATORS = 2_000_000
 """How many commas and opening brackets a text may have: a bound on the number of values, and so on memory."""
 
-_STRING_OR_BRACKET = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[\]{}]', re.DOTALL)
-_SEPARATOR = re.compile(r"[\[{,]")
+_STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
+_STRING_OR_BRACKET = re.compile(_STRING.pattern + rb"|[\[\]{}]", re.DOTALL)
+_SEPARATOR = re.compile(rb"[\[{,]")
+_NUMBER_CHARACTERS = b"0123456789.eE+-"
+_AS_DIGITS = bytes(0x30 if code in _NUMBER_CHARACTERS else 0x20 for code in range(256))
+_LONG_NUMBER = b"0" * (MAX_NUMBER_CHARACTERS + 1)
+_BRACKETS = b"[]{}"
+_NO_BRACKETS = bytes(set(range(256)) - set(_BRACKETS))
+# An opening bracket is one step down, a closing one (255 is -1 as a signed byte) one step up.
+_STEP_OF = {b"[": 1, b"{": 1, b"]": -1, b"}": -1}
+_STEPS = bytes.maketrans(_BRACKETS, b"\x01\xff\x01\xff")
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # An error this far from the end of a prefix is no accident of the cut: no lexeme but a string looks further ahead.
@@ -72,10 +83,11 @@ class _RefusedError(ValueError):
 class _Reading:
     """One reading of a text: what its hooks noticed that makes the value unusable."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, may_have_long_numbers: bool) -> None:
         self.trouble: str | None = None
+        self.number: Callable[[str], Number] = self._checked_number if may_have_long_numbers else Number
 
-    def number(self, text: str) -> Number:
+    def _checked_number(self, text: str) -> Number:
         if len(text) > MAX_NUMBER_CHARACTERS:
             self.trouble = f"a number of {len(text)} characters (at most {MAX_NUMBER_CHARACTERS} are read)"
         return Number(text)
@@ -98,10 +110,10 @@ def parse_json(data: bytes) -> Parsed | NotJson | Unreadable:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         return NotJson(f"not UTF-8 at byte {error.start}")
-    end, why = _readable(text)
+    end, why = _readable(data)
     if why is not None:
-        return _error_in_prefix(text[:end]) or Unreadable(why)
-    reading = _Reading()
+        return _error_in_prefix(data[:end].decode("utf-8")) or Unreadable(why)
+    reading = _Reading(may_have_long_numbers=_LONG_NUMBER in data.translate(_AS_DIGITS))
     try:
         value = _load(text, reading)
     except json.JSONDecodeError as error:
@@ -114,14 +126,14 @@ def parse_json(data: bytes) -> Parsed | NotJson | Unreadable:
 def error_in_prefix(kept: bytes) -> NotJson | None:
     """Why no JSON text begins with `kept`, or None if one may (or it cannot be told)."""
     try:
-        text = kept.decode("utf-8")
+        kept.decode("utf-8")
     except UnicodeDecodeError as error:
         # "unexpected end of data" is a character that the cut went through.
         if error.reason != "unexpected end of data":
             return NotJson(f"not UTF-8 at byte {error.start}")
-        text = kept[: error.start].decode("utf-8")
-    end, _ = _readable(text)
-    return _error_in_prefix(text[:end])
+        kept = kept[: error.start]
+    end, _ = _readable(kept)
+    return _error_in_prefix(kept[:end].decode("utf-8"))
 
 
 def from_python(value: object, depth: int = 0) -> JsonValue:
@@ -176,30 +188,30 @@ def _load(text: str, reading: _Reading) -> JsonValue:
     return cast("JsonValue", value)
 
 
-def _readable(text: str) -> tuple[int, str | None]:
-    """How much of the text is within the bounds of size and depth, and which bound ends it, if one does."""
-    end, why = len(text), None
-    if text.count(",") + text.count("[") + text.count("{") > MAX_SEPARATORS:
-        for count, separator in enumerate(_SEPARATOR.finditer(text)):
-            if count == MAX_SEPARATORS:
-                end, why = separator.start(), f"more than {MAX_SEPARATORS} values"
-                break
-    if text.count("[", 0, end) + text.count("{", 0, end) > MAX_DEPTH:
+def _readable(data: bytes) -> tuple[int, str | None]:
+    """How many bytes of the text are within the bounds of size and depth, and which bound ends it, if one does."""
+    end, why = len(data), None
+    if data.count(b",") + data.count(b"[") + data.count(b"{") > MAX_SEPARATORS:
+        separators = _SEPARATOR.finditer(data)
+        end, why = next(islice(separators, MAX_SEPARATORS, None)).start(), f"more than {MAX_SEPARATORS} values"
+    if data.count(b"[", 0, end) + data.count(b"{", 0, end) > MAX_DEPTH and _deepest(data[:end]) > MAX_DEPTH:
         depth = 0
-        for lexeme in _STRING_OR_BRACKET.finditer(text, 0, end):
-            first = text[lexeme.start()]
-            if first in "[{":
-                depth += 1
-                if depth > MAX_DEPTH:
-                    return lexeme.start(), f"nested more than {MAX_DEPTH} levels deep"
-            elif first in "]}":
-                depth -= 1
+        for lexeme in _STRING_OR_BRACKET.finditer(data, 0, end):
+            depth += _STEP_OF.get(lexeme.group(), 0)
+            if depth > MAX_DEPTH:
+                return lexeme.start(), f"nested more than {MAX_DEPTH} levels deep"
     return end, why
+
+
+def _deepest(data: bytes) -> int:
+    """How deeply brackets outside of strings are nested."""
+    brackets = (_STRING.sub(b"", data) if b'"' in data else data).translate(None, _NO_BRACKETS)
+    return max(accumulate(array("b", brackets.translate(_STEPS))), default=0)
 
 
 def _error_in_prefix(text: str) -> NotJson | None:
     try:
-        _load(text, _Reading())
+        _load(text, _Reading(may_have_long_numbers=False))
     except json.JSONDecodeError as error:
         is_cut = error.msg.startswith("Unterminated string") or len(text) - error.pos < _LOOKAHEAD
         return None if is_cut else NotJson(_error(error))

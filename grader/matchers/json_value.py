@@ -13,7 +13,7 @@ from pydantic import field_validator
 from grader.core.captured import Captured
 from grader.core.matching import Match, Matcher, register_matcher
 from grader.core.quoting import quote_text
-from grader.matchers.decimals import EXACTLY, Tolerance, ToleranceValue, are_close
+from grader.matchers.decimals import EXACTLY, Target, Tolerance, ToleranceValue
 from grader.matchers.evidence import TRUE, failed, guarded, is_one_of, truncated
 from grader.matchers.json_text import (
     JsonValue,
@@ -94,6 +94,11 @@ class JsonEquals(Matcher):
         raise ValueError(found.detail)
 
     @cached_property
+    def _targets(self) -> dict[Number, Target]:
+        """What was worked out about expected numbers: they come back in every run."""
+        return {}
+
+    @cached_property
     def _tolerance(self) -> Tolerance:
         if self.float_absolute is None and self.float_relative is None:
             return EXACTLY
@@ -135,6 +140,8 @@ class JsonEquals(Matcher):
 
     def _array_difference(self, expected: list[JsonValue], got: list[JsonValue]) -> _Difference | None:
         for index, (wanted, item) in enumerate(zip(expected, got, strict=False)):
+            if type(wanted) is type(item) and isinstance(wanted, str) and wanted == item:
+                continue  # the quick way through long arrays of numbers and strings
             difference = self._difference(wanted, item)
             if difference is not None:
                 difference.path.append(f"[{index}]")
@@ -144,7 +151,9 @@ class JsonEquals(Matcher):
         return None
 
     def _are_close(self, expected: Number, got: Number) -> bool:
-        return are_close(expected.encode("ascii"), got.encode("ascii"), self._tolerance)
+        if expected not in self._targets:
+            self._targets[expected] = Target(expected.encode("ascii"), self._tolerance)
+        return self._targets[expected].admits(got.encode("ascii"))
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ from grader.core.matching import Match, Matcher, register_matcher
 from grader.core.quoting import quote
 from grader.matchers.evidence import BLANKS, TRUE, guarded, is_one_of, line_difference, shown, truncated
 
-_NEWLINES = re.compile(rb"\n*")
+_NOT_BLANK = re.compile(rb"[^ \t\n\r\x0b\x0c]")
 
 
 @register_matcher
@@ -86,9 +86,9 @@ class Lines(Matcher):
         if cut is not None and not _may_become(cut, expected[len(pieces)]):
             return _false(len(pieces), expected[len(pieces)], cut)
         if rest is not None and rest.strip(BLANKS) != b"":
-            extra = rest.lstrip(BLANKS)
-            skipped = rest.count(b"\n", 0, len(rest) - len(extra))
-            return _false(len(expected) + skipped, b"", extra.split(b"\n", 1)[0].rstrip(BLANKS))
+            at = len(rest) - len(rest.lstrip(BLANKS))
+            extra = rest[rest.rfind(b"\n", 0, at) + 1 :].split(b"\n", 1)[0]
+            return _false(len(expected) + rest.count(b"\n", 0, at), b"", extra.rstrip(BLANKS))
         if not captured.is_complete:
             return truncated(captured)
         # The last expected line is not blank, so that one that is missing is always found.
@@ -101,27 +101,27 @@ class Lines(Matcher):
         missing = Counter(self._expected_lines)
         text = self._folded(captured.kept)
         start = number = 0
-        while (end := text.find(b"\n", start)) >= 0 or (captured.is_complete and start < len(text)):
-            end = end if end >= 0 else len(text)
-            line = text[start:end].rstrip(BLANKS)
-            if line != b"":
-                if missing[line] == 0:
-                    return Match.false(f"line {number + 1}: {shown(line)} is not expected, or not so often")
-                missing[line] -= 1
-            start = _end_of_newlines(text, end)
-            number += start - end
+        # Straight to the next byte that is not blank, so that a million blank lines cost nothing.
+        while (found := _NOT_BLANK.search(text, start)) is not None:
+            line_start = text.rfind(b"\n", start, found.start()) + 1 or start
+            number += text.count(b"\n", start, line_start)
+            start = line_start
+            end = text.find(b"\n", found.end())
+            if end < 0 and not captured.is_complete:
+                break
+            line = (text[start:end] if end >= 0 else text[start:]).rstrip(BLANKS)
+            if missing[line] == 0:
+                return Match.false(f"line {number + 1}: {shown(line)} is not expected, or not so often")
+            missing[line] -= 1
+            start = end if end >= 0 else len(text)
         left = [line for line, count in missing.items() if count > 0]
         if captured.is_complete:
             return TRUE if len(left) == 0 else Match.false(f"expected a line {shown(left[0])}, not found")
+        # Here `start` is that of a line which was cut off, or blank to its end.
         cut = text[start:]
-        if cut.strip(BLANKS) != b"" and not any(_may_become(cut, line) for line in left):
+        if found is not None and not any(_may_become(cut, line) for line in left):
             return Match.false(f"line {number + 1}: {shown(cut)} is the beginning of no line that is expected")
         return truncated(captured)
-
-
-def _end_of_newlines(text: bytes, start: int) -> int:
-    found = _NEWLINES.match(text, start)
-    return found.end() if found is not None else start
 
 
 def _may_become(cut: bytes, line: bytes) -> bool:

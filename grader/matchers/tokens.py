@@ -10,7 +10,7 @@ from grader.core.bytes_field import Bytes
 from grader.core.captured import Captured
 from grader.core.matching import Match, Matcher, register_matcher
 from grader.core.quoting import quote
-from grader.matchers.decimals import Tolerance, ToleranceValue, are_close, is_decimal
+from grader.matchers.decimals import Target, Tolerance, ToleranceValue, is_decimal
 from grader.matchers.evidence import BLANKS, TRUE, guarded, is_one_of, line_difference, truncated
 
 _NAN = re.compile(rb"[+-]?nan", re.IGNORECASE)
@@ -75,6 +75,11 @@ class Tokens(Matcher):
         return self._folded(self.expected).split()
 
     @cached_property
+    def _targets(self) -> dict[bytes, Target | None]:
+        """What was worked out about expected tokens: they come back in every run."""
+        return {}
+
+    @cached_property
     def _expects_nan(self) -> bool:
         return any(self._is_nan(token) for token in self._expected_tokens)
 
@@ -133,17 +138,22 @@ class Tokens(Matcher):
     def _are_equal(self, expected: bytes, got: bytes) -> bool:
         if expected == got:
             return not self._is_nan(expected)
-        if self._tolerance is None or not is_decimal(expected) or not is_decimal(got):
-            return False
-        return are_close(expected, got, self._tolerance)
+        target = self._target(expected)
+        return target is not None and target.admits(got)
+
+    def _target(self, token: bytes) -> Target | None:
+        """The number that an expected token is, or None for one that is compared as text."""
+        if self._tolerance is None:
+            return None
+        if token not in self._targets:
+            self._targets[token] = Target(token, self._tolerance) if is_decimal(token) else None
+        return self._targets[token]
 
     def _may_become(self, cut: bytes, token: bytes) -> bool:
         """Whether a token that begins with `cut` can be equal to the expected `token`."""
         if token.startswith(cut):
             return True
-        if self._tolerance is None or not is_decimal(token):
-            return False
-        return _BEGINNING_OF_DECIMAL.fullmatch(cut) is not None
+        return self._target(token) is not None and _BEGINNING_OF_DECIMAL.fullmatch(cut) is not None
 
     def _false(self, captured: Captured, index: int, expected: bytes, got: bytes) -> Match:
         line = _line_of_token(captured.kept, index)
