@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
-from importlib.metadata import version
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import cast
@@ -16,20 +15,34 @@ from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectSendStream
 
 from grader.core.expectation import Task
-from grader.core.observation import CompileRecord, RunRecord
 from grader.core.plan import Plan, ProfileInForce, limit_problems, make_plan
+from grader.core.reasons import ReasonCode
 from grader.core.selection import Selection, select
 from grader.core.verdict import Verdict
-from grader.errors import GraderError, PrerequisiteError, Problem, TaskError, UsageError
+from grader.errors import GraderError, Place, PrerequisiteError, Problem, RecordError, TaskError, UsageError
 from grader.formats.task_file import load_task
 from grader.runner.graded import Graded
-from grader.runner.grading import Assignment, Execution, Recorder, Watcher, grade_assignment, seats_for
+from grader.runner.grading import (
+    Assignment,
+    Execution,
+    Recorder,
+    Watcher,
+    grade_assignment,
+    runs_of_other_hosts,
+    seats_for,
+)
 from grader.runner.judge import check_readable
 from grader.runner.programs import image_of, make_program, profiles_for
+from grader.runner.recording import Recording, check_resumable, record_facts
 from grader.runner.run import Rules
 from grader.runtimes import LoadedProfile
 from grader.sandbox.base import ISOLATIONS, Isolation, Sandbox
-from grader.store import EntryHeader, RecordFacts, RecordWriter, SubmissionHeader
+from grader.store import (
+    Record,
+    RecordedEntry,
+    RecordFacts,
+    open_record,
+)
 from grader.submission import Submission
 
 TaskLike = Task | Path | str
@@ -82,19 +95,17 @@ class Runner:
             raise UsageError(f"max_parallel is at least 1, not {max_parallel}")
         self.max_parallel = max_parallel if max_parallel is not None else len(os.sched_getaffinity(0))
         self._isolation: Isolation = isolation
-        self._record_folder = Path(record) if record is not None else None
+        self._recording = Recording(Path(record) if record is not None else None, keep_files=keep_submission_files)
         self._runtimes = Path(runtimes) if runtimes is not None else None
         self._given_sandbox = sandbox
         self._watcher = watcher if watcher is not None else Watcher()
         self._stop_at_first_false = stop_at_first_false
-        self._keep_files = keep_submission_files
         self._limiter = anyio.CapacityLimiter(self.max_parallel)
         self._profiles: dict[tuple[str, Path], ProfileInForce] = {}
         self._image_lock = anyio.Lock()
         self._stack = AsyncExitStack()
         self._sandbox: Sandbox | None = None
         self._group: TaskGroup | None = None
-        self._writer: RecordWriter | None = None
         self._last_plan: tuple[Task, Plan] | None = None
 
     async def __aenter__(self) -> Runner:
@@ -102,20 +113,28 @@ class Runner:
         await self._stack.__aenter__()
         try:
             self._sandbox = await self._stack.enter_async_context(sandbox)
-            self._group = await self._stack.enter_async_context(anyio.create_task_group())
         except BaseException:
             await self._stack.aclose()
             raise
+        self._group = await anyio.create_task_group().__aenter__()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
         try:
-            return await self._stack.__aexit__(kind, error, trace)
+            # The group holds only what feeds `grade_many`, which never raises: an error of the caller's own block goes
+            # past it as it is, instead of inside an exception group.
+            group = self._tasks()
+            if error is not None:
+                group.cancel_scope.cancel()
+            await group.__aexit__(None, None, None)
         finally:
-            if self._writer is not None:
-                self._writer.close(seal=error is None)
+            try:
+                await self._stack.__aexit__(kind, error, trace)
+            finally:
+                self._recording.close(seal=error is None)
+        return None
 
     async def grade(self, task: TaskLike, submission: SubmissionLike, choice: Choice = EVERYTHING) -> Graded:
         """Execute, record and judge one submission.
@@ -123,7 +142,7 @@ class Runner:
         Raises TaskError, SubmissionError, PrerequisiteError or UsageError before anything ran.
         """
         assignment = await self._assignment(_task(task), _submission(submission), choice)
-        return await self._graded(assignment, Rules(seats_per_profile=seats_for(assignment.plan, self.max_parallel)))
+        return await self._begun(assignment, Rules(seats_per_profile=seats_for(assignment.plan, self.max_parallel)))
 
     async def grade_many(
         self,
@@ -139,13 +158,13 @@ class Runner:
         scope = anyio.CancelScope()
         self._tasks().start_soon(self._grade_all, pairs, choice, sender, scope)
         try:
-            async with receiver:
-                async for graded in receiver:
-                    if isinstance(graded, BaseException):
-                        raise graded
-                    yield graded
+            async for graded in receiver:
+                if isinstance(graded, BaseException):
+                    raise graded
+                yield graded
         finally:
             scope.cancel()
+            receiver.close()
 
     async def _grade_all(
         self,
@@ -160,6 +179,8 @@ class Runner:
             try:
                 # Given out before the next one may begin: a slow reader holds the work back instead of piling it up.
                 await sender.send(await self._graded_or_refused(task, submission, choice))
+            except anyio.BrokenResourceError:
+                pass  # nobody reads any more; the scope is being cancelled
             finally:
                 window.release()
 
@@ -184,11 +205,52 @@ class Runner:
             raise  # it would be the same for every other submission
         except GraderError as error:
             return Graded(submission_name=_name(submission), error=error)
-        return await self._graded(assignment, Rules())
+        return await self._begun(assignment, Rules())
+
+    async def resume(self) -> AsyncGenerator[Graded]:
+        """Go on with the record of this runner: run what is missing in it, entry by entry, and judge each again.
+
+        Runs that have an outcome are not run again. A cell that was begun on another host is run again whole; its old
+        runs stay in the record, set aside.
+
+        Raises RecordError (`record.mismatch`) if plan, submission, profile, image, supervisor, isolation or kind of
+        host are not what they were: then nothing is run.
+        """
+        if self._recording.folder is None:
+            raise UsageError("there is no record to resume", hint="give the Runner the record's folder")
+        record = open_record(self._recording.folder)
+        assignments = [await self._resumed(entry, record) for entry in record]
+        self._recording.reopen(self._facts())
+        for entry, assignment in zip(record, assignments, strict=True):
+            aside = runs_of_other_hosts(entry, record.sessions, self._facts().host_id, assignment.plan)
+            kept = tuple(run for run in entry.runs if run.index not in aside)
+            resumed = replace(assignment, done=entry.payload.model_copy(update={"runs": kept}))
+            rules = Rules(seats_per_profile=seats_for(assignment.plan, self.max_parallel))
+            yield await self._graded(resumed, rules, self._recording.go_on(entry.number, aside), entry.number)
+
+    async def _resumed(self, entry: RecordedEntry, record: Record) -> Assignment:
+        """The assignment of a recorded entry, if what would run now is what ran then."""
+        recorded = entry.submission
+        if recorded is None or recorded.files is None:
+            raise RecordError(
+                "the submission's files were not kept in this record, so it cannot be resumed",
+                code=ReasonCode.RECORD_MISMATCH,
+                where=Place(str(record.folder)),
+            )
+        submission = Submission(recorded.files, recorded.name, recorded.language, recorded.entry)
+        selection = entry.header.selection
+        assignment = await self._assigned(
+            entry.task, submission, Selection.model_validate(dict(selection)) if selection is not None else None
+        )
+        check_resumable(record, entry, assignment, self._facts())
+        return assignment
 
     async def _assignment(self, task: Task, submission: Submission, choice: Choice) -> Assignment:
         """All that must be known before the first run; whatever is wrong is raised here."""
         effective, selection = _chosen(task, choice)
+        return await self._assigned(effective, submission, selection)
+
+    async def _assigned(self, effective: Task, submission: Submission, selection: Selection | None) -> Assignment:
         check_readable(effective)
         profiles = profiles_for(effective, submission, self._runtimes)
         in_force = [await self._in_force(profile) for profile in profiles]
@@ -226,8 +288,11 @@ class Runner:
         self._last_plan = (task, plan)
         return plan
 
-    async def _graded(self, assignment: Assignment, rules: Rules) -> Graded:
-        recorder, entry = self._recorder(assignment)
+    async def _begun(self, assignment: Assignment, rules: Rules) -> Graded:
+        recorder, entry = self._recording.begin(assignment, self._facts())
+        return await self._graded(assignment, rules, recorder, entry)
+
+    async def _graded(self, assignment: Assignment, rules: Rules, recorder: Recorder, entry: int | None) -> Graded:
         execution = Execution(
             sandbox=self._opened(),
             limiter=self._limiter,
@@ -237,8 +302,7 @@ class Runner:
             watcher=self._watcher,
         )
         observation, verdict = await grade_assignment(assignment, execution)
-        if self._writer is not None and entry is not None:
-            self._writer.append_verdict(entry, verdict)
+        self._recording.verdict(entry, verdict)
         return Graded(
             submission_name=assignment.submission.name,
             task=assignment.task,
@@ -246,43 +310,12 @@ class Runner:
             plan=assignment.plan,
             observation=observation,
             verdict=verdict,
-            record=self._record_folder,
+            record=self._recording.folder,
             entry=entry,
         )
 
-    def _recorder(self, assignment: Assignment) -> tuple[Recorder, int | None]:
-        """Where the runs of an assignment are recorded; the record begins with the first of them."""
-        if self._record_folder is None:
-            return Recorder(), None
-        if self._writer is None:
-            self._writer = RecordWriter.create(self._record_folder, self._facts())
-        submission = assignment.submission
-        entry = self._writer.begin(
-            EntryHeader(
-                task=assignment.task,
-                submission=SubmissionHeader(
-                    name=submission.name,
-                    digest=submission.digest,
-                    language=submission.language,
-                    entry=submission.entry,
-                    files=submission.files if self._keep_files else None,
-                ),
-                profiles=assignment.plan.profiles,
-                plan_fingerprint=assignment.plan.fingerprint,
-                planned_runs=len(assignment.plan.runs),
-                selection=None if assignment.selection is None else assignment.selection.model_dump(mode="json"),
-            )
-        )
-        return _EntryRecorder(self._writer, entry), entry
-
     def _facts(self) -> RecordFacts:
-        facts = self._opened().facts
-        return RecordFacts(
-            grader_version=version("grader"),
-            isolation=self._isolation,
-            host=dict(facts.host),
-            not_enforced=facts.not_enforced,
-        )
+        return record_facts(self._opened().facts, self._isolation)
 
     def _docker_sandbox(self) -> Sandbox:
         from grader.sandbox.docker.sandbox import DockerSandbox
@@ -298,20 +331,6 @@ class Runner:
         self._opened()
         assert self._group is not None
         return self._group
-
-
-class _EntryRecorder(Recorder):
-    """Records what ends under one entry of a record."""
-
-    def __init__(self, writer: RecordWriter, entry: int) -> None:
-        self._writer = writer
-        self._entry = entry
-
-    def append_compile(self, record: CompileRecord) -> None:
-        self._writer.append_compile(self._entry, record)
-
-    def append_run(self, record: RunRecord) -> None:
-        self._writer.append_run(self._entry, record)
 
 
 async def grade(task: TaskLike, submission: SubmissionLike, *, isolation: Isolation = "submission") -> Verdict:
@@ -371,5 +390,4 @@ def _first(error: BaseException) -> BaseException:
     """The first error of a group that is no group itself."""
     if not isinstance(error, BaseExceptionGroup):
         return error
-    inner = cast("tuple[BaseException, ...]", error.exceptions)
-    return _first(inner[0])
+    return _first(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])

@@ -19,6 +19,7 @@ from grader.runner.judge import judge_runs
 from grader.runner.run import Listener, Rules, execute
 from grader.sandbox.base import Program, Sandbox
 from grader.scorers.program import judge_cell
+from grader.store import RecordedEntry, RecordFacts
 from grader.submission import Submission
 
 
@@ -152,6 +153,20 @@ def runs_to_do(plan: Plan, done: ProgramRuns | None) -> tuple[PlannedRun, ...]:
         return plan.runs
     last = done.last_attempts()
     return tuple(run for run in plan.runs if run.index not in last or is_missing(last[run.index], run))
+
+
+def runs_of_other_hosts(
+    entry: RecordedEntry, sessions: Sequence[RecordFacts], host_id: str | None, plan: Plan
+) -> frozenset[int]:
+    """The recorded runs that must be set aside: those of every unfinished cell that another host began."""
+    open_cells = {run.cell for run in runs_to_do(plan, entry.payload)}
+    foreign = {
+        plan.runs[run.index].cell
+        for run, session in zip(entry.runs, entry.run_sessions, strict=True)
+        if run.index < len(plan.runs) and sessions[session].host_id != host_id
+    }
+    again = open_cells & foreign
+    return frozenset(run.index for run in plan.runs if run.cell in again)
 
 
 def is_missing(record: RunRecord, planned: PlannedRun) -> bool:
