@@ -29,11 +29,13 @@ from grader.store.contents import (
 from grader.store.folder import corrupt
 from grader.store.journal import Line
 from grader.store.packing import Unpacker, blob_name, decode_json
+from grader.store.sharing import SharedParts, without_garbage_collection
 
 _BEYOND = 2**63
 _MOST_ATTEMPTS = 10_000
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 T = TypeVar("T")
+V = TypeVar("V")
 
 
 @dataclass(frozen=True)
@@ -96,11 +98,12 @@ class LineReader:
         self._place = place
         self._blobs = blobs
         self._tasks: dict[str, Task] = {}
+        self._shared = SharedParts()
 
     def session(self, line: Line) -> RecordFacts:
         """The facts of a `session` line. Raises RecordError."""
         body = self._mapping(self._document(line), line, {"facts"})
-        return self._checked(line, lambda: RecordFacts.model_validate(body["facts"]))
+        return self._checked(line, RecordFacts.model_validate, body["facts"])
 
     def header(self, line: Line) -> EntryHeader:
         """The header of an entry, from its `entry` line. Raises RecordError."""
@@ -114,23 +117,25 @@ class LineReader:
             raise self._wrong(line, "planned_runs is no sensible number")
         if not isinstance(profiles, list) or not isinstance(plan, str | None) or not isinstance(selection, dict | None):
             raise self._wrong(line, "profiles, plan or selection are of a wrong type")
-        return self._checked(
-            line,
-            lambda: EntryHeader(
+
+        def parse(profiles: list[object]) -> EntryHeader:
+            return EntryHeader(
                 task=self._task(body["task"], unpacker),
                 submission=parse_submission(body["submission"], unpacker),
-                profiles=tuple(
-                    ProfileInForce.model_validate(unpacker.document(profile))
-                    for profile in cast("list[object]", profiles)
-                ),
+                profiles=tuple(ProfileInForce.model_validate(unpacker.document(profile)) for profile in profiles),
                 plan_fingerprint=plan,
                 planned_runs=planned,
                 selection=cast("dict[str, object] | None", selection),
-            ),
-        )
+            )
+
+        return self._checked(line, parse, cast("list[object]", profiles))
 
     def entry(self, number: int, lines: Iterable[Line], session_of: Callable[[int], int]) -> RecordedEntry:
         """An entry from all its lines; `session_of` tells which session wrote a line. Raises RecordError."""
+        with without_garbage_collection():
+            return self._entry(number, lines, session_of)
+
+    def _entry(self, number: int, lines: Iterable[Line], session_of: Callable[[int], int]) -> RecordedEntry:
         header: EntryHeader | None = None
         compiles: list[CompileRecord] = []
         runs: list[tuple[RunRecord, int]] = []
@@ -166,7 +171,9 @@ class LineReader:
         )
 
     def _run(self, line: Line, header: EntryHeader) -> RunRecord:
-        record = self._parsed(line, RunRecord.model_validate)
+        document = self._document(line)
+        self._shared.put_into(document)
+        record = self._checked(line, RunRecord.model_validate, document)
         if not 0 <= record.index < header.planned_runs:
             raise self._wrong(line, f"run {record.index} is not one of the {header.planned_runs} that were planned")
         self._check_attempt(line, record)
@@ -191,9 +198,9 @@ class LineReader:
 
     def _check_outcome(self, line: Line, outcome: RunOutcome) -> None:
         """Numbers stay within what the kernel can count, so that nothing that reckons with them can overflow."""
-        for name, value in outcome.measures.__dict__.items():
-            if isinstance(value, int) and not -_BEYOND < value < _BEYOND:
-                raise self._wrong(line, f"{name} is beyond measure")
+        for value in outcome.measures.__dict__.values():
+            if value.__class__ is int and not -_BEYOND < value < _BEYOND:
+                raise self._wrong(line, "a measure is beyond measure")
         for stream in (outcome.stdout, outcome.stderr):
             self._check_captured(line, stream.captured)
             if not 0 <= stream.wrote_after_main_bytes < _BEYOND:
@@ -203,6 +210,8 @@ class LineReader:
                 self._check_captured(line, file.captured)
 
     def _check_captured(self, line: Line, captured: Captured) -> None:
+        if captured.is_complete:
+            return
         if captured.total_bytes >= _BEYOND or _SHA256.fullmatch(captured.sha256) is None:
             raise self._wrong(line, "length or SHA-256 of what the program wrote are not such")
 
@@ -222,8 +231,7 @@ class LineReader:
         return self._tasks[key]
 
     def _parsed(self, line: Line, parse: Callable[[object], T]) -> T:
-        document = self._document(line)
-        return self._checked(line, lambda: parse(document))
+        return self._checked(line, parse, self._document(line))
 
     def _document(self, line: Line) -> object:
         value = decode_json(line.body, self._place, line.number)
@@ -240,9 +248,9 @@ class LineReader:
     def _wrong(self, line: Line, what: str) -> RecordError:
         return corrupt(self._place, f"a line of kind {line.kind} is not valid: {what}", line=line.number)
 
-    def _checked(self, line: Line, parse: Callable[[], T]) -> T:
+    def _checked(self, line: Line, parse: Callable[[V], T], value: V) -> T:
         try:
-            return parse()
+            return parse(value)
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(str(part) for part in first["loc"])
