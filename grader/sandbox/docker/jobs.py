@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import cast
 
 from grader.core.captured import Captured
 from grader.core.limits import EffectiveLimits
 from grader.core.outcomes import Measures, RunOutcome, StreamOutcome
+from grader.core.plan import ProfileInForce
 from grader.core.submission_files import SubmissionFile
 from grader.sandbox.base import Failed
+from grader.sandbox.supervisor.requests import KEEP_STREAM_MAX
 
 Tree = tuple[SubmissionFile, ...]
 """What is in `/submission`: the submission's files, or what its compile command left."""
@@ -19,15 +22,41 @@ class BoxKind:
     """What cannot be changed of a box once it is open: boxes of one kind can stand in for each other."""
 
     image_id: str
+    """The profile's image, without the supervisor."""
     memory_bytes: int
     processes: int
     disk_bytes: int
     files: int
+    output_bytes: int
+    """How much output the box holds, at most."""
+    cpus: int = 1
+    executable_folders: tuple[str, ...] = ()
+    runtime: str | None = None
 
     @classmethod
-    def of(cls, image_id: str, limits: EffectiveLimits) -> BoxKind:
-        """The kind of box that a run under these limits needs."""
-        return cls(image_id, limits.memory_bytes, limits.processes, limits.disk_bytes, limits.files)
+    def of(cls, profile: ProfileInForce, limits: EffectiveLimits) -> BoxKind:
+        """The kind of box that a run of this profile under these limits needs."""
+        body = profile.body
+        cpus, folders, runtime = body.get("cpus"), body.get("executable_folders"), body.get("runtime")
+        return cls(
+            image_id=profile.image_id,
+            memory_bytes=limits.memory_bytes,
+            processes=limits.processes,
+            disk_bytes=limits.disk_bytes,
+            files=limits.files,
+            output_bytes=output_bytes(limits),
+            cpus=cpus if isinstance(cpus, int) else 1,
+            executable_folders=tuple(str(folder) for folder in cast("list[object]", folders))
+            if isinstance(folders, list | tuple)
+            else (),
+            runtime=runtime if isinstance(runtime, str) else None,
+        )
+
+
+def output_bytes(limits: EffectiveLimits) -> int:
+    """How much output the box holds for a run under these limits, at most."""
+    stderr = min(limits.stderr_bytes, limits.stderr_kept_bytes, KEEP_STREAM_MAX)
+    return min(limits.stdout_bytes, KEEP_STREAM_MAX) + stderr
 
 
 @dataclass(frozen=True, slots=True)

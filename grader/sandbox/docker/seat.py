@@ -34,8 +34,8 @@ class SeatBox(Protocol):
     """What a seat needs of a box."""
 
     @property
-    def cpu(self) -> int:
-        """The CPU it is bound to."""
+    def cpus(self) -> tuple[int, ...]:
+        """The CPUs it is bound to."""
         ...
 
     @property
@@ -130,8 +130,8 @@ class SeatServices:
 
     isolation: Isolation
     boxes: BoxSource
-    slot: Callable[[int], AbstractAsyncContextManager[None]]
-    """The slot of a CPU, held while a run is on."""
+    slot: Callable[[tuple[int, ...]], AbstractAsyncContextManager[None]]
+    """The slots of a box's CPUs, held while a run is on."""
     budget: LossBudget
     compile_cache: CompileCache
 
@@ -194,9 +194,9 @@ class DockerSeat:
         refusal = self._services.budget.refusal(self._program.submission_digest)
         if refusal is not None:
             return refusal
-        kind = BoxKind.of(self._program.profile.image_id, job.limits)
+        kind = BoxKind.of(self._program.profile, job.limits)
         try:
-            async with self._box(kind, is_filled=not job.keeps_work) as box, self._services.slot(box.cpu):
+            async with self._box(kind, is_filled=not job.keeps_work) as box, self._services.slot(box.cpus):
                 report = await box.run(job)
                 if self._may_stay(box, report):
                     self._boxes[kind] = box

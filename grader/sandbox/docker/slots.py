@@ -51,7 +51,7 @@ def runtime_directory(environment: Mapping[str, str]) -> Path:
 @dataclass(slots=True)
 class _Slot:
     path: Path
-    turn: anyio.Lock = field(default_factory=lambda: anyio.Lock(fast_acquire=True))
+    turn: anyio.Semaphore = field(default_factory=lambda: anyio.Semaphore(1, fast_acquire=True))
     descriptor: int | None = None
     busy_since_s: float = 0.0
     free_since_s: float = 0.0
@@ -98,36 +98,48 @@ class Slots:
         self._close()
 
     @asynccontextmanager
-    async def held(self, cpu: int, *, at_most_s: float = 600) -> AsyncGenerator[None]:
-        """Use the slot of this CPU. Raises NoSlotError if it does not come free within `at_most_s` seconds."""
-        slot = self._slots[cpu]
+    async def held(self, cpus: tuple[int, ...], *, at_most_s: float = 600) -> AsyncGenerator[None]:
+        """Use the slots of these CPUs. Raises NoSlotError if they do not come free within `at_most_s` seconds."""
+        taken: list[_Slot] = []
         try:
-            with anyio.fail_after(at_most_s):
-                await slot.turn.acquire()
-                try:
-                    await self._lock(slot)
-                except BaseException:
-                    slot.turn.release()
-                    raise
-        except TimeoutError as error:
-            raise NoSlotError(f"CPU {cpu} was in use for {at_most_s:g} s") from error
-        try:
+            try:
+                with anyio.fail_after(at_most_s):
+                    for cpu in sorted(cpus):  # always in this order: two who want the same do not wait for each other
+                        taken.append(await self._take(self._slots[cpu]))
+            except TimeoutError as error:
+                raise NoSlotError(f"the CPUs {cpus} were in use for {at_most_s:g} s") from error
             yield
         finally:
-            _unlock(slot)
+            for slot in taken:
+                _unlock(slot)
+                slot.turn.release()
+
+    def choose(self, count: int = 1) -> tuple[int, ...]:
+        """CPUs for a new box: free ones first, with the fewest of our boxes. `give_back` them when the box is gone.
+
+        More CPUs than there are gives all.
+        """
+        by_load = sorted(
+            self._slots, key=lambda cpu: (self._slots[cpu].boxes, not self._looks_free(self._slots[cpu]), cpu)
+        )
+        cpus = tuple(sorted(by_load[:count]))
+        for cpu in cpus:
+            self._slots[cpu].boxes += 1
+        return cpus
+
+    def give_back(self, cpus: tuple[int, ...]) -> None:
+        """The box for which the CPUs were chosen is gone."""
+        for cpu in cpus:
+            self._slots[cpu].boxes -= 1
+
+    async def _take(self, slot: _Slot) -> _Slot:
+        await slot.turn.acquire()
+        try:
+            await self._lock(slot)
+        except BaseException:
             slot.turn.release()
-
-    def choose(self) -> int:
-        """The CPU for a new box: one that is free now, with the fewest of our boxes. Give it back with `give_back`."""
-        fewest = min(slot.boxes for slot in self._slots.values())
-        best = [cpu for cpu, slot in self._slots.items() if slot.boxes == fewest]
-        cpu = next((cpu for cpu in best if self._looks_free(self._slots[cpu])), best[0])
-        self._slots[cpu].boxes += 1
-        return cpu
-
-    def give_back(self, cpu: int) -> None:
-        """The box for which the CPU was chosen is gone."""
-        self._slots[cpu].boxes -= 1
+            raise
+        return slot
 
     async def _lock(self, slot: _Slot) -> None:
         now_s = time.monotonic()
@@ -141,7 +153,7 @@ class Slots:
             slot.busy_since_s = time.monotonic()
 
     def _looks_free(self, slot: _Slot) -> bool:
-        if slot.turn.locked() or not _try_lock(slot.descriptor):
+        if slot.turn.value == 0 or not _try_lock(slot.descriptor):
             return False
         assert slot.descriptor is not None
         fcntl.flock(slot.descriptor, fcntl.LOCK_UN)

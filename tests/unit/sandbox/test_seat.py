@@ -40,7 +40,7 @@ Answers = Callable[[Job], JobReport]
 
 
 class Box:
-    cpu = 0
+    cpus = (0,)
 
     def __init__(self, boxes: "Boxes", kind: BoxKind) -> None:
         self._boxes = boxes
@@ -111,7 +111,7 @@ class Setting:
 
 def setting(answer: Answers | None = None, isolation: Isolation = "submission") -> Setting:
     @asynccontextmanager
-    async def slot(_cpu: int) -> AsyncGenerator[None]:
+    async def slot(_cpus: tuple[int, ...]) -> AsyncGenerator[None]:
         yield
 
     def well(job: Job) -> JobReport:

@@ -1,0 +1,193 @@
+"""One container with one supervisor: opened, held against its policy, used for one run at a time, removed.
+
+Whatever happens (an error, a cancellation in any step, the loss of the container), no container stays: from the moment
+it may exist, everything that leaves `Box.open` or `close` early removes it first.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+
+import anyio
+
+from grader.core.reasons import ReasonCode
+from grader.errors import SandboxError
+from grader.sandbox.base import Failed
+from grader.sandbox.docker.assessment import assess
+from grader.sandbox.docker.engine import Engine
+from grader.sandbox.docker.events import EventLog
+from grader.sandbox.docker.jobs import Job, JobReport, NoBoxError, Tree, out_of_memory_outcome
+from grader.sandbox.docker.losses import BoxLoss, BoxLostError, is_out_of_memory
+from grader.sandbox.docker.policy import BoxPolicy, container_config
+from grader.sandbox.docker.reports import report_of, request_of, too_long_to_send
+from grader.sandbox.docker.talk import PutError, Talk, TalkOverError
+from grader.sandbox.supervisor.conversation import WorkFile
+from grader.sandbox.supervisor.hello import Hello
+
+_REMOVE_WITHIN_S = 30.0
+_OPEN_WITHIN_S = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class BoxHost:
+    """Where boxes are opened."""
+
+    engine: Engine
+    events: EventLog
+    labels: Mapping[str, str]
+    """Of every container, so that whoever comes next can find and remove it."""
+
+
+class Box:
+    """An open box. Made by `Box.open`, ended by `close`."""
+
+    def __init__(self, host: BoxHost, container_id: str, cpus: tuple[int, ...], closed: Callable[[], None]) -> None:
+        self._host = host
+        self._talk = Talk()
+        self._closed = closed
+        self._is_closed = False
+        self._removal = anyio.Lock()
+        self.container_id = container_id
+        self.cpus = cpus
+        """The CPUs it is bound to."""
+        self.uses = 0
+        """How many runs it has served."""
+        self.not_enforced: tuple[str, ...] = ()
+        """What the engine could not enforce for it, in words."""
+        self.hello: Hello | None = None
+        """What the supervisor said of the box."""
+
+    @classmethod
+    async def open(
+        cls, host: BoxHost, policy: BoxPolicy, cpus: tuple[int, ...], closed: Callable[[], None] = lambda: None
+    ) -> Box:
+        """A new box, checked. `closed` is called once when it is gone, also if it never came to life.
+
+        Raises NoBoxError if it cannot be had.
+        """
+        try:
+            with anyio.fail_after(_OPEN_WITHIN_S):
+                config = container_config(policy, host.labels)
+                container_id = await host.engine.create(config, f"grader-{secrets.token_hex(8)}")
+        except TimeoutError as error:
+            closed()
+            raise NoBoxError(_unreachable("create a container")) from error
+        except SandboxError as error:
+            closed()
+            raise NoBoxError(_failure_of(error)) from error
+        except BaseException:
+            closed()
+            raise
+        box = cls(host, container_id, cpus, closed)
+        try:
+            with anyio.fail_after(_OPEN_WITHIN_S):
+                await box._come_to_life(policy)
+        except BaseException as error:
+            await box.close()
+            if isinstance(error, TimeoutError):
+                raise NoBoxError(_unreachable("start a box")) from error
+            if isinstance(error, SandboxError):
+                raise NoBoxError(_failure_of(error)) from error
+            raise
+        return box
+
+    async def check(self) -> bool:
+        """Whether it still answers."""
+        return self._talk.over is None and await self._talk.ping()
+
+    async def fill(self, tree: Tree) -> None:
+        """Put files into `/submission`. Raises NoBoxError if they do not fit, BoxLostError."""
+        try:
+            await self._talk.put(tree)
+        except (PutError, ValueError) as error:
+            raise NoBoxError(Failed(ReasonCode.BOX_LOST, f"the submission: {error}", retryable=False)) from error
+        except TalkOverError as error:
+            raise BoxLostError(await self._loss(str(error), has_begun=False)) from error
+
+    async def clear(self) -> bool:
+        """Empty `/submission`, for the next submission; whether it could."""
+        return await self._talk.clear()
+
+    async def run(self, job: Job) -> JobReport:
+        """Run a job. Raises BoxLostError if the box is lost meanwhile.
+
+        When cancelled, the box is removed before the cancellation goes on.
+        """
+        refused = too_long_to_send(job)
+        if refused is not None:
+            return refused
+        self.uses += 1
+        files = [WorkFile(file.path, file.content, file.executable) for file in job.files]
+        started_ns = time.monotonic_ns()
+        try:
+            return report_of(job, await self._talk.run(request_of(job), job.stdin, files))
+        except ValueError as error:
+            return JobReport(Failed(ReasonCode.BOX_LOST, f"the box does not take this: {error}", retryable=False))
+        except PutError as error:
+            failed = Failed(ReasonCode.BOX_LOST, f"an input file: {error}", retryable=False)
+            return JobReport(failed, box_is_as_new=False)
+        except TalkOverError as error:
+            return await self._after_loss(job, str(error), time.monotonic_ns() - started_ns)
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Remove it. Bounded, never raises, not to be stopped by a cancellation, and may be called again."""
+        with anyio.CancelScope(shield=True), anyio.move_on_after(_REMOVE_WITHIN_S):
+            async with self._removal:
+                if self._is_closed:
+                    return
+                self._is_closed = True
+                try:
+                    self._talk.close()
+                    with suppress(SandboxError):  # the sweep of the next grader removes what cannot be removed now
+                        await self._host.engine.remove(self.container_id)
+                finally:
+                    self._host.events.forget(self.container_id)
+                    self._closed()
+
+    async def _come_to_life(self, policy: BoxPolicy) -> None:
+        stream = await self._host.engine.attach(self.container_id)
+        await self._talk.open(stream)
+        await self._host.engine.start(self.container_id)
+        try:
+            self.hello = hello = await self._talk.hello()
+        except TalkOverError as error:
+            raise NoBoxError(Failed(ReasonCode.BOX_LOST, f"the box did not begin: {error}", retryable=True)) from error
+        assessment = assess(policy, {**dict.fromkeys(hello.errors), **hello.files})
+        if assessment.differences:
+            detail = "the box is not what was asked for: " + "; ".join(assessment.differences)
+            raise NoBoxError(Failed(ReasonCode.BOX_LOST, detail, retryable=False))
+        self.not_enforced = tuple(assessment.not_enforced)
+
+    async def _after_loss(self, job: Job, why: str, passed_ns: int) -> JobReport:
+        """The box is gone in the middle of a run: evidence that memory ran out, or a loss. Raises BoxLostError."""
+        counters = self._talk.counters
+        loss = await self._loss(why, has_begun=True)
+        if not is_out_of_memory(loss) or counters is None:
+            raise BoxLostError(loss)
+        seen = (counters.stdout_bytes or 0, counters.stderr_bytes or 0)
+        outcome = out_of_memory_outcome(job, counters.memory_limit_hits or 0, passed_ns, seen)
+        return JobReport(outcome, box_is_usable=False, box_is_as_new=False)
+
+    async def _loss(self, why: str, *, has_begun: bool) -> BoxLoss:
+        counters = self._talk.counters
+        actions, engine_answers = await self._host.events.fate_of(self.container_id)
+        hits = counters.memory_limit_hits if counters is not None else None
+        return BoxLoss(why, has_begun, engine_answers, actions, hits)
+
+
+def _failure_of(error: SandboxError) -> Failed:
+    """No box for a cause of the engine's. Nothing has run, so another attempt is fair, where it can help at all."""
+    code = ReasonCode(error.code)
+    return Failed(code, error.message, retryable=code is not ReasonCode.IMAGE_MISSING)
+
+
+def _unreachable(doing: str) -> Failed:
+    detail = f"the engine did not {doing} within {_OPEN_WITHIN_S:g} s"
+    return Failed(ReasonCode.ENGINE_UNREACHABLE, detail, retryable=True)

@@ -1,0 +1,169 @@
+"""Between core and supervisor: a job as the supervisor's request, its result as an outcome. Pure."""
+
+from __future__ import annotations
+
+from typing import Literal, cast
+
+from grader.core.captured import Captured
+from grader.core.outcomes import FileOutcome, Measures, RunOutcome, StopCause, StreamOutcome
+from grader.core.reasons import ReasonCode
+from grader.core.submission_files import SubmissionFile
+from grader.sandbox.base import Failed
+from grader.sandbox.docker.jobs import Job, JobReport
+from grader.sandbox.supervisor.conversation import CollectedFile, Kept, RunResult, StreamResult
+from grader.sandbox.supervisor.requests import (
+    CONTENT_TOTAL_MAX,
+    KEEP_FILES_MAX,
+    KEEP_STREAM_MAX,
+    STRINGS_MAX,
+    RunRequest,
+)
+
+E2BIG = 7
+_SCRUB_NOT_CLEAN = 2
+_Source = Literal["rusage", "sampled", "cgroup"]
+
+
+def request_of(job: Job) -> RunRequest:
+    """The supervisor's request for a job."""
+    limits = job.limits
+    return RunRequest(
+        argv=job.command,
+        environment=tuple((name.encode(), value) for name, value in job.environment.items()),
+        collect=job.collect,
+        cpu_time_ns=limits.cpu_time_ns,
+        wall_time_ns=limits.wall_time_ns,
+        stdout_kill_bytes=limits.stdout_bytes,
+        stdout_keep_bytes=min(limits.stdout_bytes, KEEP_STREAM_MAX),
+        stderr_kill_bytes=limits.stderr_bytes,
+        stderr_keep_bytes=min(limits.stderr_bytes, limits.stderr_kept_bytes, KEEP_STREAM_MAX),
+        file_size_bytes=limits.file_size_bytes,
+        stack_bytes=limits.stack_bytes,
+        open_files=max(3, limits.open_files),
+        processes=limits.processes,
+        collect_file_bytes=limits.output_files_bytes,
+        collect_total_bytes=min(CONTENT_TOTAL_MAX, limits.output_files_bytes * len(job.collect)),
+        keep_files=KEEP_FILES_MAX if job.keeps_work else 0,
+        keep_bytes=min(CONTENT_TOTAL_MAX, limits.disk_bytes) if job.keeps_work else 0,
+        send_kept=job.keeps_work,
+    )
+
+
+def too_long_to_send(job: Job) -> JobReport | None:
+    """The report on a job whose arguments and environment no kernel would take (nor the protocol); None otherwise."""
+    size = sum(len(argument) + 1 for argument in job.command)
+    size += sum(len(name.encode()) + len(value) + 2 for name, value in job.environment.items())
+    size += sum(len(name) + 1 for name in job.collect)
+    if size <= STRINGS_MAX:
+        return None
+    nothing = StreamOutcome(captured=Captured.whole(b""))
+    measures = Measures(start_error=E2BIG, wall_time_ns=0)
+    return JobReport(_outcome(job, measures, nothing, nothing, ()))
+
+
+def report_of(job: Job, result: RunResult) -> JobReport:
+    """What came of a job, from what the supervisor says of the run."""
+    is_usable = result.box_usable and result.numbers["scrub"] != _SCRUB_NOT_CLEAN
+    as_new = is_usable and not result.numbers["oom_kills"] and not result.numbers["survivors"]
+    outcome = _not_run(result)
+    if outcome is not None:
+        return JobReport(outcome, box_is_usable=False, box_is_as_new=False)
+    kept, is_whole = _kept(result.kept)
+    measures = measures_of(result)
+    if job.keeps_work and not is_whole:
+        # More than a compile may leave: the same to the program as a file over its limit.
+        measures = measures.model_copy(update={"stopped_for": measures.stopped_for or "file_size"})
+    files = tuple(_file(file) for file in result.files)
+    outcome = _outcome(job, measures, _stream(result.stdout), _stream(result.stderr), files)
+    return JobReport(outcome, kept if job.keeps_work else None, is_usable, as_new)
+
+
+def measures_of(result: RunResult) -> Measures:
+    """The raw counters of a run that took place."""
+    n = result.numbers
+    peak, source = peak_memory(n)
+    return Measures(
+        stopped_for=None if result.killed_for == "none" else cast("StopCause", result.killed_for),
+        start_error=result.start_errno if result.start_step == "exec" else None,
+        exit_code=result.exit_code,
+        signal=result.signal,
+        wall_time_ns=result.wall_ns,
+        cpu_time_ns=result.cpu_ns,
+        user_time_ns=n["user_ns"],
+        system_time_ns=n["system_ns"],
+        peak_memory_bytes=peak,
+        peak_memory_source=source,
+        oom_kills=n["oom_kills"],
+        memory_limit_hits=n["memory_limit_hits"],
+        voluntary_switches=n["voluntary_switches"],
+        involuntary_switches=n["involuntary_switches"],
+        run_queue_delay_ns=n["run_queue_delay_ns"],
+        canary_lateness_ns=n["lateness_ns"],
+        throttled_ns=n["throttled_ns"],
+        steal_ns=n["steal_ns"],
+        stdin_starved_ns=n["stdin_starved_ns"],
+        start_offset_ns=n["start_offset_ns"],
+        survivors=n["survivors"],
+    )
+
+
+def peak_memory(numbers: dict[str, int | None]) -> tuple[int | None, _Source | None]:
+    """The largest of what is known of a run's peak memory, and where it is from.
+
+    What is counted for the whole box is taken less what the box had before; the box's own peak counts only if the run
+    raised it.
+    """
+    before = numbers["memory_before_bytes"] or 0
+    known: list[tuple[int, _Source]] = []
+    rusage, sampled = numbers["max_rss_bytes"], numbers["sampled_peak_bytes"]
+    cgroup, cgroup_before = numbers["cgroup_peak_bytes"], numbers["cgroup_peak_before_bytes"]
+    if rusage is not None:
+        known.append((rusage, "rusage"))
+    if sampled is not None:
+        known.append((max(0, sampled - before), "sampled"))
+    if cgroup is not None and cgroup_before is not None and cgroup > cgroup_before:
+        known.append((max(0, cgroup - before), "cgroup"))
+    return max(known) if known else (None, None)
+
+
+def _not_run(result: RunResult) -> Failed | None:
+    if result.start_step not in {"", "exec"}:
+        detail = f"the program could not be started: step '{result.start_step}', errno {result.start_errno}"
+        return Failed(ReasonCode.BOX_LOST, detail, retryable=True)
+    if result.killed_for == "cancelled":
+        return Failed(ReasonCode.INTERRUPTED, "the run was cancelled", retryable=True)
+    return None
+
+
+def _outcome(
+    job: Job, measures: Measures, stdout: StreamOutcome, stderr: StreamOutcome, files: tuple[FileOutcome, ...]
+) -> RunOutcome:
+    return RunOutcome(
+        command=job.command,
+        command_is_submission=job.command_is_submission,
+        measures=measures,
+        stdout=stdout,
+        stderr=stderr,
+        files=files,
+    )
+
+
+def _stream(stream: StreamResult) -> StreamOutcome:
+    return StreamOutcome(captured=stream.captured, wrote_after_main_bytes=stream.after_main_bytes or 0)
+
+
+def _file(file: CollectedFile) -> FileOutcome:
+    if file.status == "regular":
+        return FileOutcome(name=file.path, status="regular", captured=Captured.whole(file.content or b""))
+    kind = file.kind if file.status == "not_regular" else None
+    detail = f"{file.size_bytes} bytes" if file.status == "too_large" else None
+    if file.status == "refused":
+        detail = f"errno {file.errno}" if file.errno else "over the total that is read back"
+    return FileOutcome(name=file.path, status=file.status, kind=kind, detail=detail)
+
+
+def _kept(kept: Kept | None) -> tuple[tuple[SubmissionFile, ...] | None, bool]:
+    if kept is None:
+        return None, True
+    files = tuple(SubmissionFile(file.path, file.content or b"", file.executable) for file in kept.files)
+    return files, kept.complete

@@ -1,0 +1,175 @@
+"""A talk with a box's supervisor over its attached stream: one question at a time, each with an end.
+
+What arrives is handed to the conversation from the event loop's own callback, and the one who asked is woken when the
+whole answer is there: a run costs one wait. Everything that ends the talk (the stream's end, a violation of the
+protocol, the supervisor's own last word, no answer in time) is one `TalkOverError`, and closes the stream.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import socket
+from collections.abc import Sequence
+from typing import TypeVar, cast
+
+from grader.sandbox.docker.connection import Connection, Stream
+from grader.sandbox.docker.jobs import Tree
+from grader.sandbox.supervisor.conversation import Conversation, Event, RunResult, WorkFile
+from grader.sandbox.supervisor.hello import Hello
+from grader.sandbox.supervisor.requests import RunRequest
+from grader.sandbox.supervisor.wire import Cleared, Counters, Fatal, Pong, ProtocolViolation, PutDone, StdinRoom
+
+PUT_AHEAD = 64
+"""Files are sent this many ahead of the box's answers."""
+ANSWER_WITHIN_S = 10.0
+"""The box answers within this time when no program runs in it."""
+GRACE_S = 10.0
+"""Beyond three times its wall-time limit (the supervisor's own last limit) a run is given this much more."""
+SLOWEST_BYTES_PER_S = 4 * 2**20
+"""For the time that input and output may take on the way."""
+
+E = TypeVar("E", bound=Event)
+
+
+class TalkOverError(Exception):
+    """The box will not answer any more. The message says why."""
+
+
+class PutError(Exception):
+    """A file could not be put into the box; the message names it."""
+
+
+class Talk:
+    """The client's end of one box. Not for use by two tasks at once."""
+
+    def __init__(self) -> None:
+        self._conversation = Conversation(os.urandom(16))
+        self._loop = asyncio.get_running_loop()
+        self._connection: Connection | None = None
+        self._wanted: type[Event] | None = None
+        self._answer: asyncio.Future[Event] | None = None
+        self._put: list[PutDone] = []
+        self._over: str | None = None
+        self.counters: Counters | None = None
+        """The last counters of the run that is on, or was on last."""
+
+    @property
+    def over(self) -> str | None:
+        """Why the talk is over; None while it goes on."""
+        return self._over
+
+    async def open(self, stream: socket.socket | Stream) -> None:
+        """Take over an attached stream. The container need not be started yet."""
+        self._connection = await Connection.over(stream, self._received, self._end)
+
+    async def hello(self) -> Hello:
+        """Greet the box, and get its facts."""
+        return await self._ask(self._conversation.hello(), Hello, ANSWER_WITHIN_S)
+
+    async def ping(self, within_s: float = 2.0) -> bool:
+        """Whether the box answers; one that does not is given up."""
+        token = secrets.randbits(63)
+        try:
+            return (await self._ask(self._conversation.ping(token), Pong, within_s)).token == token
+        except TalkOverError:
+            return False
+
+    async def put(self, tree: Tree) -> None:
+        """Put files into `/submission`. Raises PutError for the first that could not be written."""
+        for start in range(0, len(tree), PUT_AHEAD):
+            files = tree[start : start + PUT_AHEAD]
+            frames = [self._conversation.put(f.path, f.content, executable=f.executable) for f in files]
+            size = sum(len(frame) for frame in frames)
+            self._put.clear()
+            within_s = ANSWER_WITHIN_S + size / SLOWEST_BYTES_PER_S
+            # A ping behind the files is answered after them.
+            frames.append(self._conversation.ping(start))
+            await self._ask(b"".join(frames), Pong, within_s)
+            self._check_put([file.path for file in files])
+
+    async def clear(self) -> bool:
+        """Empty `/submission`; whether it could be done."""
+        try:
+            return (await self._ask(self._conversation.clear(), Cleared, ANSWER_WITHIN_S)).errno == 0
+        except TalkOverError:
+            return False
+
+    async def run(self, request: RunRequest, stdin: bytes, files: Sequence[WorkFile]) -> RunResult:
+        """One run. Raises ValueError for a request that the box does not take, and then nothing was sent.
+
+        Raises PutError if an input file could not be written: the program ran without it, so nothing is known of it.
+        """
+        self.counters = None
+        self._put.clear()
+        frames = self._conversation.begin(secrets.randbits(62) + 1, request, stdin, files)
+        size = len(frames) + len(stdin) + request.stdout_keep_bytes + request.collect_total_bytes
+        within_s = 3 * request.wall_time_ns / 1e9 + GRACE_S + size / SLOWEST_BYTES_PER_S
+        result = await self._ask(frames, RunResult, within_s)
+        self._check_put([file.path for file in files])
+        return result
+
+    def close(self) -> None:
+        """End the talk. The box ends with it, as its standard input does."""
+        self._end("closed")
+
+    async def _ask(self, frames: bytes, answer: type[E], within_s: float) -> E:
+        """Send, and wait for an answer of this kind, at most so long."""
+        if self._over is not None or self._connection is None:
+            raise TalkOverError(self._over or "not connected")
+        future: asyncio.Future[Event] = self._loop.create_future()
+        self._answer, self._wanted = future, answer
+        self._connection.send(frames)
+        timer = self._loop.call_later(within_s, self._end, f"no answer within {within_s:.1f} s")
+        try:
+            return cast("E", await future)
+        finally:
+            timer.cancel()
+            self._answer = self._wanted = None
+
+    def _received(self, data: bytes) -> None:
+        try:
+            events = self._conversation.feed(data)
+        except ProtocolViolation as error:
+            self._end(error.message)
+            return
+        for event in events:
+            self._take(event)
+
+    def _take(self, event: Event) -> None:
+        if isinstance(event, Counters):
+            self.counters = event
+        elif isinstance(event, PutDone):
+            self._put.append(event)
+        elif isinstance(event, StdinRoom):
+            self._send_stdin()
+        elif isinstance(event, Fatal):
+            self._end(f"the supervisor gave up: {event.text} (code {event.code}, errno {event.errno})")
+        elif self._wanted is not None and isinstance(event, self._wanted) and self._answer is not None:
+            if not self._answer.done():
+                self._answer.set_result(event)
+        else:
+            self._end(f"an answer that nobody asked for: {type(event).__name__}")
+
+    def _send_stdin(self) -> None:
+        while self._connection is not None and (frames := self._conversation.stdin_to_send()):
+            self._connection.send(frames)
+
+    def _check_put(self, paths: Sequence[bytes]) -> None:
+        for path, done in zip(paths, self._put, strict=False):
+            if done.step:
+                name = path.decode("utf-8", "backslashreplace")
+                raise PutError(f"{name} could not be written into the box: {os.strerror(done.errno)}")
+        if len(self._put) != len(paths):
+            raise PutError(f"{len(paths)} files were sent, {len(self._put)} arrived")
+
+    def _end(self, why: str) -> None:
+        if self._over is not None:
+            return
+        said = self._connection.stderr_text if self._connection is not None else ""
+        self._over = f"{why}; its last words: {said}" if said else why
+        if self._connection is not None:
+            self._connection.close()
+        if self._answer is not None and not self._answer.done():
+            self._answer.set_exception(TalkOverError(self._over))
