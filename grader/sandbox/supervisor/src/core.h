@@ -7,7 +7,7 @@
 enum core_state { CORE_IDLE, CORE_RUNNING, CORE_KILLING, CORE_HAND };
 
 struct before { /* counters at the start of a run */
-    uint64_t cpu, own_cpu, memory, peak, hits, oom_kills, throttled, steal, late, run_delay, foreign_delay;
+    uint64_t cpu, own_cpu, memory, peak, hits, oom_kills, throttled, steal, late, foreign_delay;
 };
 
 struct core {
@@ -31,7 +31,6 @@ struct core {
     int strings_fd, hand_fd, report_fd, out_read, err_read;
     int main_ended;
     uint64_t begun_ns, killing_ns, hand_ns, next_cpu_ns, next_counters_ns;
-    uint64_t lateness_peak;
 };
 
 /* core.c */
@@ -51,6 +50,5 @@ void end_begin(struct core *core);
 void end_step(struct core *core);
 void end_reap(struct core *core);
 void end_clear(struct core *core);
-void end_work_abandoned(struct core *core);
 
 #endif

@@ -45,8 +45,7 @@ struct front_page { /* written by the front, read by the core */
 
 struct canary_page {
     _Atomic uint32_t active; /* futex; written by the core */
-    _Atomic uint64_t late_ns, max_late_ns, runnable, run_delay_ns, foreign_delay_ns;
-    _Atomic uint64_t main_pid;
+    _Atomic uint64_t late_ns, max_late_ns, runnable, foreign_delay_ns;
 };
 
 /* ---- measures.c ---- */
@@ -72,6 +71,22 @@ uint64_t difference(uint64_t now, uint64_t before); /* unknown if either is, and
 
 /* ---- canary.c ---- */
 _Noreturn void canary_main(struct canary_page *page, const struct measures *m);
+
+/* ---- tasks.c ---- */
+#define TASKS_MAX 16
+struct task {
+    long pid;
+    uint64_t started, waited, on_cpu, behind, seen;
+    int fresh;
+};
+struct tasks {
+    uint64_t turn;
+    struct task task[TASKS_MAX];
+};
+void tasks_forget(struct tasks *tasks);
+/* Look at every process of the box. `box_used`: CPU time of the box since the last look. Gives the longest foreign wait
+ * of any one task since then, in ns. */
+uint64_t tasks_look(struct tasks *tasks, uint64_t box_used, uint64_t *runnable);
 
 /* ---- ids.c ---- */
 struct ids {

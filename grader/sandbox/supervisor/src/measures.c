@@ -10,7 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define CGROUP "/sys/fs/cgroup/"
+#ifndef CGROUP
+#define CGROUP "/sys/fs/cgroup/" /* the tests put recorded files elsewhere */
+#endif
 
 uint64_t now_ns(void)
 {

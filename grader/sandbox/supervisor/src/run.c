@@ -13,8 +13,8 @@
 
 #define CPU_POLL_NS (10 * NS_PER_MS)
 #define COUNTERS_NS (100 * NS_PER_MS)
-/* A run shorter than this does not pay for waking the canary; its lateness is the core's own (see run_watch). */
-#define CANARY_AFTER_NS (4 * NS_PER_MS)
+/* A shorter run does not pay for the canary: what it waited in so short a time decides nothing, wall limits being longer. */
+#define CANARY_AFTER_NS (20 * NS_PER_MS)
 
 static void note_before(struct core *core)
 {
@@ -27,7 +27,6 @@ static void note_before(struct core *core)
     b->throttled = measure_throttled(m);
     b->steal = measure_steal(m);
     b->late = atomic_load(&core->canary_page->late_ns);
-    b->run_delay = atomic_load(&core->canary_page->run_delay_ns);
     b->foreign_delay = atomic_load(&core->canary_page->foreign_delay_ns);
     atomic_store(&core->canary_page->max_late_ns, 0);
     b->own_cpu = own_cpu(core); /* also books our running slice, so it comes before: */
@@ -52,7 +51,6 @@ void run_start(struct core *core, const struct message *message, int *fds)
     core->err_read = fds[FD_STDERR_READ];
     core->main = 0;
     core->main_ended = 0;
-    core->lateness_peak = 0;
     for (int i = 0; i < FD_HAND; i++)
         if (fds[i] < 0)
             core_fatal(core, FATAL_PROTOCOL, 0, "a run without its descriptors");
@@ -89,7 +87,6 @@ void run_start(struct core *core, const struct message *message, int *fds)
         return;
     }
     core->main = pid;
-    atomic_store(&core->canary_page->main_pid, (uint64_t)pid);
 }
 
 /* What the child says on its way to exec. End of file without a word: exec took place. */
@@ -158,7 +155,7 @@ void run_watch(struct core *core)
     core->result[R_SAMPLES]++;
     if (memory != UNKNOWN && memory > core->result[R_SAMPLED_PEAK])
         core->result[R_SAMPLED_PEAK] = memory;
-    if (wall >= CANARY_AFTER_NS)
+    if (wall >= CANARY_AFTER_NS || wall >= core->request[Q_WALL_NS] / 8)
         wake_canary(core);
     if (now >= core->next_cpu_ns) {
         core->next_cpu_ns = now + CPU_POLL_NS;

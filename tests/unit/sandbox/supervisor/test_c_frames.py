@@ -42,7 +42,15 @@ def test_frames_come_out_however_the_bytes_are_cut(harness: Path, piece: int) ->
     content = bytes(2 * PAYLOAD_MAX // 8 + 3)
     data = requests.encode_hello(bytes(16)) + requests.encode_put(b"a/b", content) + requests.encode_ping(7)
     lines = decode(harness, data, piece)
-    assert lines == ["frame 1 0 32", "frame 2 0 7", "path 1", f"frame 3 0 {len(content)}", "frame 4 0 0", "frame 11 0 8", "end 0"]
+    assert lines == [
+        "frame 1 0 32",
+        "frame 2 0 7",
+        "path 1",
+        f"frame 3 0 {len(content)}",
+        "frame 4 0 0",
+        "frame 11 0 8",
+        "end 0",
+    ]
 
 
 def test_the_largest_frame_fits_and_one_byte_more_is_refused(harness: Path) -> None:
@@ -53,7 +61,12 @@ def test_the_largest_frame_fits_and_one_byte_more_is_refused(harness: Path) -> N
 
 
 def test_what_python_encodes_c_accepts(harness: Path) -> None:
-    assert decode(harness, begin())[1:] == ["request 1", f"frame 6 9 {len(b'/true.A=1.out.txt.')}", "strings 1", "end 0"]
+    assert decode(harness, begin())[1:] == [
+        "request 1",
+        f"frame 6 9 {len(b'/true.A=1.out.txt.')}",
+        "strings 1",
+        "end 0",
+    ]
 
 
 @pytest.mark.parametrize(
