@@ -12,6 +12,10 @@ from grader.core.conditions import Condition
 from grader.core.expectation import Task
 
 
+class NothingSelectedError(ValueError):
+    """No case of the task is among those asked for."""
+
+
 class Selection(BaseModel):
     """What was chosen of a task. A verdict under a selection says nothing about the whole task unless it is whole."""
 
@@ -46,15 +50,15 @@ def select(
     """The effective task, and what was selected of the task.
 
     `cases`: a part of the case's name (any case of letters), a pattern with `*` and `?`, or the case's number; several
-    are separated by commas. Raises ValueError if no case is selected, or if a condition other than the outermost AND
-    would lose cases (NOT or OR over fewer cases means something else).
+    are separated by commas. Raises NothingSelectedError if no case is selected, ValueError if a condition other than
+    the outermost AND would lose cases (NOT or OR over fewer cases means something else).
     """
     total = sum(len(program.cases) for program in task.programs())
     chosen = task
     if cases is not None:
         kept = _keep_cases(task, cases)
         if not kept:
-            raise ValueError(f"no case matches {cases!r}")
+            raise NothingSelectedError(f"no case matches {cases!r}")
         chosen = task.model_copy(update={"conditions": kept})
     if repetitions is not None:
         chosen = _with_programs(chosen, lambda program: program.model_copy(update={"repetitions": repetitions}))

@@ -1,0 +1,86 @@
+"""The entry point `grader`: commands, and how each of them ends.
+
+The commands import what they need when they run, so that `grader --help` is quick.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import cast
+
+import typer
+
+from grader.cli import lint, replay, run, runtimes, show
+from grader.cli.console import Console, use_utf8, write
+from grader.cli.exit_codes import BUG, INTERRUPTED_BY, USAGE, of_error
+from grader.errors import GraderError
+from grader.reports.sanitize import safe_line
+
+app = typer.Typer(
+    name="grader",
+    help="Executes submitted programs in Docker and says whether they behave: true, false, or undetermined.",
+    epilog="Exit codes: 0 all true, 1 some false, 2 usage, 3 undetermined, 4 prerequisite missing, 5 nothing selected.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+app.command()(run.run)
+app.command()(replay.replay)
+app.command()(show.show)
+app.command()(lint.lint)
+app.add_typer(runtimes.app, name="runtimes")
+
+_ParserError = cast("type[Exception]", typer.BadParameter.__mro__[2])
+"""Base of all errors of the command-line parser, whichever parser this version of typer brings."""
+
+
+@app.callback(invoke_without_command=True)
+def _options(version: bool = typer.Option(False, "--version", help="Print the version and end.")) -> None:
+    if version:
+        from importlib.metadata import version as version_of
+
+        write(sys.stdout, f"grader {version_of('grader')}\n")
+        raise typer.Exit
+
+
+def main() -> None:
+    """Run the command line and end the process with its exit code."""
+    sys.exit(run_cli(sys.argv[1:]))
+
+
+def run_cli(arguments: Sequence[str]) -> int:
+    """Run the command line with these arguments; its exit code. Every way in which a command can end is here."""
+    use_utf8()
+    try:
+        code: object = app(args=list(arguments), prog_name="grader", standalone_mode=False)
+    except GraderError as error:
+        Console().error(error)
+        return of_error(error)
+    except _ParserError as error:
+        return _usage(error)
+    except (KeyboardInterrupt, typer.Abort):
+        return INTERRUPTED_BY + 2
+    except Exception as error:  # noqa: BLE001 - the last door: a bug must end with 70 and say what it is
+        return _bug(error, shown_in_full="-v" in arguments or "--verbose" in arguments)
+    return code if isinstance(code, int) else 0
+
+
+def _usage(error: BaseException) -> int:
+    message = getattr(error, "format_message", lambda: str(error))()
+    context = getattr(error, "ctx", None)
+    write(sys.stderr, "".join(f"{safe_line(line)}\n" for line in f"error: {message}".splitlines()))
+    if context is not None:
+        write(sys.stderr, f"  mend: {safe_line(context.command_path)} --help\n")
+    return USAGE
+
+
+def _bug(error: Exception, *, shown_in_full: bool) -> int:
+    if shown_in_full:
+        trace = "".join(traceback.format_exception(error))
+        write(sys.stderr, "".join(f"{safe_line(line)}\n" for line in trace.splitlines()))
+    said = safe_line(f"{type(error).__name__}: {error}", 300)
+    write(sys.stderr, f"bug: {said}\n  this is a mistake in grader itself; with -v the same command says where\n")
+    return BUG

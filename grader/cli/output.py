@@ -1,0 +1,88 @@
+"""Which reports a command writes, in which format, and where."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.cli import exit_codes
+from grader.cli.console import Console
+from grader.errors import Place, PrerequisiteError, UsageError
+from grader.reports.grading import Grading, Refusal
+from grader.reports.json import json_report, jsonl_report
+from grader.reports.junit import junit_report
+from grader.reports.markdown import markdown_report
+from grader.reports.text import TextOptions, text_report
+
+Item = Grading | Refusal
+Writer = Callable[[Sequence[Item], int, TextOptions], str]
+
+FORMATS: dict[str, Writer] = {
+    "text": lambda items, code, look: text_report(items, exit_code=code, options=look),
+    "json": lambda items, code, _: json_report(items, exit_code=code),
+    "jsonl": lambda items, _, __: jsonl_report(items),
+    "junit": lambda items, code, _: junit_report(items, exit_code=code),
+    "markdown": lambda items, code, _: markdown_report(items, exit_code=code),
+}
+EXTENSIONS = {".txt": "text", ".json": "json", ".jsonl": "jsonl", ".xml": "junit", ".md": "markdown"}
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where the reports of one command go. Making one raises UsageError for what cannot be written, before any run."""
+
+    console: Console
+    format: str = "text"
+    files: tuple[Path, ...] = ()
+    show_all: bool = False
+
+    def __post_init__(self) -> None:
+        """Check formats and files."""
+        if self.format not in FORMATS:
+            raise UsageError(f"--format is one of {', '.join(FORMATS)}, not {self.format!r}")
+        for file in self.files:
+            if file.suffix not in EXTENSIONS:
+                known = " ".join(EXTENSIONS)
+                raise UsageError(
+                    f"no kind of report ends in {file.suffix!r}", where=Place(str(file)), hint=f"use {known}"
+                )
+            if not file.parent.is_dir():
+                raise UsageError("there is no such folder", where=Place(str(file.parent)), hint="make it first")
+
+    def write(self, items: Sequence[Item], *, also: Sequence[int] = ()) -> int:
+        """Write all reports; the exit code that follows from the items and from `also`."""
+        code = exit_code(items, also)
+        look = TextOptions(
+            color=self.console.result_colored and self.format == "text",
+            show_all=self.show_all,
+            quiet=self.console.quiet,
+        )
+        self.console.result(FORMATS[self.format](items, code, look))
+        plain = TextOptions(show_all=self.show_all)
+        for file in self.files:
+            _write_file(file, FORMATS[EXTENSIONS[file.suffix]](items, code, plain))
+        return code
+
+
+def exit_code(items: Sequence[Item], also: Sequence[int] = ()) -> int:
+    """The exit code for what was graded and refused."""
+    codes = [
+        exit_codes.of_verdict(item.verdict.value) if isinstance(item, Grading) else exit_codes.USAGE for item in items
+    ]
+    return exit_codes.strongest([*codes, *also])
+
+
+def _write_file(file: Path, report: str) -> None:
+    """A regular file is there wholly or not at all; a FIFO or device is written to as it is."""
+    try:
+        if file.exists() and not stat.S_ISREG(file.stat().st_mode):
+            file.write_text(report, encoding="utf-8", errors="backslashreplace")
+            return
+        beside = file.with_name(f".{file.name}.{os.getpid()}")
+        beside.write_text(report, encoding="utf-8", errors="backslashreplace")
+        os.replace(beside, file)
+    except OSError as error:
+        raise PrerequisiteError(f"cannot be written: {error.strerror}", where=Place(str(file))) from error

@@ -1,0 +1,36 @@
+"""`grader replay`: judge a record again, without Docker and without running anything."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from grader.cli.options import Color, Format, Outputs, Quiet, RecordName, ShowAll, Verbose
+
+
+def replay(  # noqa: PLR0913, PLR0917 - the options of the command line
+    record: RecordName = "latest",
+    task: Annotated[
+        Path | None,
+        typer.Option("--task", metavar="TASK", help="Judge the same runs under the expectation of this task."),
+    ] = None,
+    report_format: Format = "text",
+    output: Outputs = None,
+    show_all: ShowAll = False,
+    color: Color = "auto",
+    quiet: Quiet = False,
+    verbose: Verbose = False,
+) -> int:
+    """Judge recorded runs again, without running."""
+    from grader.cli.console import Console
+    from grader.cli.output import Output
+    from grader.cli.running import as_item
+    from grader.runner.replay import replay as replay_record
+    from grader.store import find_record
+
+    console = Console(color=color, quiet=quiet, verbose=verbose)
+    reports = Output(console, report_format, tuple(output or ()), show_all)
+    folder = find_record(record)
+    return reports.write([as_item(graded, record) for graded in replay_record(folder, task)])

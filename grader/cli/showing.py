@@ -1,0 +1,78 @@
+"""What `grader show` writes of a record and of its cases."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from grader.cli.console import Console
+from grader.cli.running import as_item
+from grader.errors import Place, UsageError
+from grader.reports.grading import Grading, rows
+from grader.reports.sanitize import safe_line
+from grader.reports.show import find_rows, show_report
+from grader.reports.text import TextOptions, text_report
+from grader.runner.replay import replay_entry
+from grader.store import Record, RecordedEntry, find_record, open_record
+
+
+def record_lines(name: str, submission: str | None, console: Console) -> str:
+    """What is in a record: where it ran, and every submission with all its cases."""
+    record = open_record(find_record(name))
+    look = TextOptions(color=console.result_colored, show_all=True)
+    lines = [f"{line}\n" for line in _about(record)]
+    for entry, grading in _gradings(record, name, submission):
+        lines.extend(f"{line}\n" for line in ("", *_about_entry(entry)))
+        lines.append(text_report([grading], options=look))
+    return "".join(lines)
+
+
+def show_cases(name: str, submission: str | None, case: str, console: Console) -> str:
+    """The runs of the cases that `case` names, of every submission that has one of that name."""
+    record = open_record(find_record(name))
+    look = TextOptions(color=console.result_colored)
+    parts: list[str] = []
+    labels: list[str] = []
+    for entry, grading in _gradings(record, name, submission):
+        chosen = find_rows(grading, case)
+        labels.extend(row.label for row in rows(grading.verdict))
+        if chosen:
+            head = f"{safe_line(grading.submission)}\n" if len(record) > 1 and entry.submission is not None else ""
+            parts.append(head + show_report(grading, chosen, look))
+    if not parts:
+        known = ", ".join(list(dict.fromkeys(labels))[:10])
+        raise UsageError(f"no case is named {case!r}", where=Place(str(record.folder)), hint=f"cases are: {known}")
+    return "\n".join(parts)
+
+
+def _gradings(record: Record, name: str, submission: str | None) -> Iterator[tuple[RecordedEntry, Grading]]:
+    found = False
+    for entry in record:
+        if submission is not None and (entry.submission is None or entry.submission.name != submission):
+            continue
+        found = True
+        item = as_item(replay_entry(record, entry, None), name)
+        assert isinstance(item, Grading)
+        yield entry, item
+    if not found:
+        known = ", ".join(record.submission_names()[:10]) or "none"
+        said = "the record is empty" if submission is None else f"no submission is named {submission!r}"
+        raise UsageError(said, where=Place(str(record.folder)), hint=f"submissions are: {known}")
+
+
+def _about(record: Record) -> Iterator[str]:
+    yield f"record      {safe_line(str(record.folder))}"
+    state = "complete" if record.is_sealed else "interrupted: grader run --resume goes on with it"
+    yield f"begun       {safe_line(record.created)}, {state}"
+    for number, session in enumerate(record.sessions):
+        host = ", ".join(f"{key} {value}" for key, value in sorted(session.host.items()))
+        yield f"{'ran on' if number == 0 else 'resumed on':<11} {safe_line(host) or 'unknown'}"
+        yield f"isolation   {safe_line(session.isolation)}"
+        for lacking in session.not_enforced:
+            yield f"not enforced: {safe_line(lacking)}"
+
+
+def _about_entry(entry: RecordedEntry) -> Iterator[str]:
+    if entry.submission is not None:
+        yield f"submission  {safe_line(entry.submission.name)}  {entry.submission.digest}"
+    for profile in entry.profiles:
+        yield f"profile     {safe_line(profile.name)}  {safe_line(profile.image_id)}"
