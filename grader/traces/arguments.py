@@ -7,6 +7,8 @@ Each step is tried in this order: an object as it is; a JSON text (at most twice
 from __future__ import annotations
 
 import ast
+import json
+import warnings
 from collections.abc import Mapping
 from typing import cast
 
@@ -55,9 +57,12 @@ def _decoded(value: object) -> tuple[object, bool, str]:
             break
         try:
             value = parse_json(value)
-        except ValueError as error:
+        except json.JSONDecodeError as error:
             literal = _literal(value)
             return literal, literal is not None, f"no JSON: {error}"[:200]
+        except ValueError as error:
+            # JSON, but with a doubled key or beyond the limits: a second reading would only guess.
+            return None, False, str(error)[:200]
     return value, False, detail
 
 
@@ -65,10 +70,15 @@ def _literal(text: str) -> object:
     if not text.lstrip().startswith("{") or len(text) > _MAX_LITERAL:
         return None
     try:
-        value: object = ast.literal_eval(text.strip())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            tree = ast.parse(text.strip(), mode="eval")
+            value: object = ast.literal_eval(tree)
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
         return None
-    return cast("object", value) if isinstance(value, dict) else None
+    keys = [[ast.dump(key) for key in node.keys if key] for node in ast.walk(tree) if isinstance(node, ast.Dict)]
+    has_doubled_key = any(len(set(found)) != len(found) for found in keys)
+    return cast("object", value) if isinstance(value, dict) and not has_doubled_key else None
 
 
 def _unwrapped(value: dict[str, object], rules: ContentRules, lenient: bool) -> ToolArguments:

@@ -107,8 +107,10 @@ def _unzstd(raw: Iterator[bytes], notes: ReadNotes) -> Iterator[tuple[bytes, int
 def _capped(parts: Iterator[tuple[bytes, int]], notes: ReadNotes) -> Iterator[bytes]:
     total = 0
     for piece, taken in parts:
-        total += len(piece)
-        if total > max(FREE_BYTES, MAX_RATIO * taken):
+        allowed = max(FREE_BYTES, MAX_RATIO * taken) - total
+        if len(piece) > allowed:
             notes.capacity = f"the compressed source grows to more than {MAX_RATIO} times its size"
+            yield piece[:allowed]
             return
+        total += len(piece)
         yield piece

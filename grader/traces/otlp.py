@@ -71,8 +71,8 @@ def read_spans(
     window.fill(_LENGTH_BYTES)
     if window.data.startswith(_BOM):
         window.take(len(_BOM))
-    while window.data and window.data[:1].isspace() and not window.data.startswith(b"\n"):
-        window.take(1)
+    while window.data.startswith((b" ", b"\t", b"\r")):
+        window.take(len(window.data) - len(window.data.lstrip(b" \t\r")))
         window.fill(_LENGTH_BYTES)
     first = bytes(window.data[:1])
     if not first:
@@ -152,8 +152,7 @@ def _of_lines(window: _Window, name: str, notes: ReadNotes, limits: ReadLimits) 
             notes.bad_record(f"line {number} is longer than {limits.max_record_bytes} bytes")
             continue
         text, is_last = line
-        stripped = text.strip(_WHITE)
-        if not stripped:
+        if not text or not (stripped := text.strip(_WHITE)):
             continue
         try:
             value = loads(stripped.decode("utf-8"))
@@ -176,12 +175,12 @@ def _lines(window: _Window, limits: ReadLimits) -> Iterator[tuple[bytes, bool] |
     """(line, whether it is the last and has no line feed), or None for a line that is too long."""
     scanned, too_long = 0, False
     while True:
-        end = window.data.find(b"\n", scanned)
+        end = window.data.rfind(b"\n", scanned)
         if end >= 0:
-            line = window.take(end + 1)
+            for line in window.take(end + 1).split(b"\n")[:-1]:
+                yield None if too_long else (line, False)
+                too_long = False
             scanned = 0
-            yield None if too_long else (line, False)
-            too_long = False
         elif window.is_at_end:
             if window.data or too_long:
                 yield None if too_long else (window.take(len(window.data)), True)

@@ -210,7 +210,7 @@ def _read_trace(tree: TraceTree, tools: list[ToolSpan], asked: list[tuple[int, P
     executed: list[ToolSpan] = []
     excluded: dict[str, Excluded] = {}
     possible: dict[str, PossibleToolSpan] = {}
-    for tool in tools:
+    for tool in sorted(tools, key=lambda tool: (tool.span, tool.start_ns or 0, tool.facts.detail)):
         if tool.facts.is_pending:
             _read_pending(tool, tree, executed, excluded)
         elif tool.facts.role is Role.TOOL:
@@ -219,7 +219,8 @@ def _read_trace(tree: TraceTree, tools: list[ToolSpan], asked: list[tuple[int, P
             excluded[tree.ref(tool.span)] = _excluded(tool, tree, tool.facts.why_excluded)
         else:
             possible[tree.ref(tool.span)] = _possible(tool, tree)
-            parts.reasons.add(CoverageCode.TOOL_UNNAMED, f"span {tree.ref(tool.span)}")
+    for span in possible:
+        parts.reasons.add(CoverageCode.TOOL_UNNAMED, f"span {span}")
     calls = unify(executed, tree)
     left_out = tuple(excluded.values())
     places = sorted(((tree.ref(span), proposal) for span, proposal in asked), key=lambda item: (item[0], str(item[1])))
