@@ -30,12 +30,14 @@ def read_tar(file: BinaryIO, size: int, collector: Collector, *, compressed: boo
         with tarfile.open(fileobj=cast("BinaryIO", stream), mode="r|", errors="surrogateescape") as archive:
             for member in cast("Iterable[tarfile.TarInfo]", archive):
                 _take(archive, member, collector)
+            end = archive.offset
         stream.drain()
     except (tarfile.TarError, EOFError, zlib.error, ValueError, OverflowError, RecursionError, OSError) as error:
         if isinstance(error, OSError) and not isinstance(error, gzip.BadGzipFile | tarfile.TarError):
             raise
         raise collector.refused(f"is not a sound tar archive: {error}", _MEND) from error
-    if not stream.ends_in_zeros:
+    # The parser takes a damaged header, and the end of a cut stream, for the end of the archive.
+    if not stream.has_only_zeros_from(end):
         raise collector.refused("is not a sound tar archive: its end is missing (is it cut?)", _MEND)
 
 
@@ -62,14 +64,14 @@ def _take(archive: tarfile.TarFile, member: tarfile.TarInfo, collector: Collecto
 
 
 class _BoundedStream:
-    """What `tarfile` reads from: never more than a submission may hold, and it remembers how the stream ended."""
+    """What `tarfile` reads from: never more than a submission may hold, and it remembers where only zeros were left."""
 
     def __init__(self, source: _Reads, archive_bytes: int, collector: Collector) -> None:
         self._source = source
         self._archive_bytes = archive_bytes
         self._collector = collector
         self._read_bytes = 0
-        self._tail = b""
+        self._zeros_from = 0
         limits = collector.limits
         self._most_bytes = limits.total_bytes + limits.files * _HEADER_BYTES_PER_ENTRY
 
@@ -79,7 +81,9 @@ class _BoundedStream:
         if self._read_bytes > self._most_bytes:
             raise self._collector.too_large()
         self._collector.check_growth(self._read_bytes, self._archive_bytes)
-        self._tail = (self._tail + data)[-_BLOCK:]
+        meaning = data.rstrip(b"\0")
+        if meaning:
+            self._zeros_from = self._read_bytes - len(data) + len(meaning)
         return data
 
     def drain(self) -> None:
@@ -87,7 +91,6 @@ class _BoundedStream:
         while self.read(_READ_AT_ONCE):
             pass
 
-    @property
-    def ends_in_zeros(self) -> bool:
-        """Whether the stream ended as every tar archive does, with a block of zeros."""
-        return len(self._tail) == _BLOCK and not any(self._tail)
+    def has_only_zeros_from(self, place: int) -> bool:
+        """Whether a block of zeros or more, and nothing else, came from this place to the end of the stream."""
+        return self._zeros_from <= place and self._read_bytes >= place + _BLOCK
