@@ -10,6 +10,8 @@ from typing import TypeVar, cast
 
 from pydantic import ValidationError
 
+import grader.core.tool_conditions  # pyright: ignore[reportUnusedImport] - registers its conditions
+import grader.matchers  # noqa: F401  # pyright: ignore[reportUnusedImport] - registers the matchers
 from grader.core.captured import Captured
 from grader.core.expectation import Task
 from grader.core.observation import CompileRecord, Observation, ProgramRuns, RunRecord
