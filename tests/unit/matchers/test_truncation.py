@@ -80,13 +80,13 @@ def check(plain: Plain, data: bytes) -> None:
         assert (found.value is Tri.TRUE) == (found.detail == "")
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(matchers, values)
 def test_any_matcher_on_any_cut_of_any_value(plain: Plain, data: bytes):
     check(plain, data)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(leaves, st.data())
 @example({"equals": "a\r\r\n", "newlines": "any"}, None)
 def test_values_that_are_nearly_what_is_expected(plain: Plain, data: st.DataObject | None):
@@ -101,7 +101,7 @@ def test_values_that_are_nearly_what_is_expected(plain: Plain, data: st.DataObje
     check(plain, base.replace("\n", data.draw(st.sampled_from(["\r\n", "\n\n", " \n", "\r\r\n"]))).encode())
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(json_texts)
 def test_a_prefix_of_json_is_refused_only_if_nothing_can_mend_it(text: str):
     check({"json": 1}, text.encode())
