@@ -143,7 +143,7 @@ def _assess_resources(found: Assessment, policy: BoxPolicy, facts: Mapping[str, 
     host_swaps = len(_text(facts, "/proc/swaps").splitlines()) > 1
     if with_swap is None and host_swaps:
         found.not_enforced.append("swap is not limited")
-    elif with_swap is not None and with_swap > policy.box_memory_bytes:
+    elif with_swap is not None and with_swap > policy.box_memory_and_swap_bytes:
         found.differences.append(f"memory and swap together are limited to {with_swap} bytes")
     pids = _number(facts, "/sys/fs/cgroup/pids.max")
     pids = pids if pids is not None else _number(facts, "/sys/fs/cgroup/pids/pids.max")

@@ -47,6 +47,7 @@ SUPERVISOR_PROCESSES = 8
 SUPERVISOR_OPEN_FILES = 4096
 SUPERVISOR_MEMORY_BYTES = 16 * MIB
 STDIN_BUFFER_BYTES = 16 * MIB
+SWAP_MARGIN_BYTES = MIB
 
 SHARED_MEMORY_INODES = 512
 SUBMISSION_INODES = 16_384
@@ -95,6 +96,15 @@ class BoxPolicy:
     def box_memory_bytes(self) -> int:
         """The hard limit of the box, in whole pages."""
         return -(-(self.memory_bytes + self.headroom_bytes) // 4096) * 4096
+
+    @property
+    def box_memory_and_swap_bytes(self) -> int:
+        """The limit of memory and swap together: a little above the memory limit.
+
+        Were they equal, cgroup v1 would hit this one first, and newer kernels do not count that: nothing would tell an
+        out-of-memory of the box's own from the host's.
+        """
+        return self.box_memory_bytes + SWAP_MARGIN_BYTES
 
     @property
     def box_processes(self) -> int:
@@ -184,7 +194,7 @@ def _host_config(policy: BoxPolicy) -> dict[str, object]:
         "Init": False,
         "Tmpfs": _tmpfs(policy),
         "Memory": policy.box_memory_bytes,
-        "MemorySwap": policy.box_memory_bytes,
+        "MemorySwap": policy.box_memory_and_swap_bytes,
         "PidsLimit": policy.box_processes,
         "OomKillDisable": False,
         "Sysctls": dict(SYSCTLS),
