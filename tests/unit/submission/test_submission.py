@@ -11,12 +11,12 @@ from dataclasses import FrozenInstanceError
 from pathlib import Path
 
 import pytest
-from archives import bytes_path, tar_member, write_folder, write_tar, write_zip
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.errors import SubmissionError
 from grader.submission import Submission, SubmissionFile, SubmissionLimits
+from tests.unit.submission.archives import bytes_path, tar_member, write_folder, write_tar, write_zip
 
 MAIN = {b"main.py": (b"print(1)\n", False)}
 DIGEST_OF_MAIN = "75f76fbc6ad87acbf66a371c7f0766b87157f98b9eae080e94558ad75ace2caa"
