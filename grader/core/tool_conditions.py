@@ -18,9 +18,11 @@ MOST_CALLS = 1_000_000_000
 """The largest count that a requirement may name."""
 
 
-def _is_text(value: object) -> object:
+def _is_name(value: object) -> object:
     if not isinstance(value, str):
         raise ValueError(f"expected text, not {type(value).__name__} ({value!r}); put it in quotes")
+    if value == "":
+        raise ValueError("a name must not be empty")
     return value
 
 
@@ -30,7 +32,7 @@ def _is_whole_number(value: object) -> object:
     return value
 
 
-Name = Annotated[str, BeforeValidator(_is_text), Field(min_length=1)]
+Name = Annotated[str, BeforeValidator(_is_name)]
 Count = Annotated[int, BeforeValidator(_is_whole_number), Field(ge=0, le=MOST_CALLS)]
 
 

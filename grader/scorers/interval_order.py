@@ -63,7 +63,7 @@ class Possible:
 
     `failed_step` had no attempt that can have come after step `bound_step` (None: it has no attempt at all, or
     `too_few`: the steps need more different attempts than there are). `bound` is the instant before which the steps
-    up to `bound_step` cannot have been done.
+    up to `bound_step` cannot have been done. `others_used`: attempts that came after were needed by earlier steps.
     """
 
     value: Possibility
@@ -71,6 +71,7 @@ class Possible:
     bound_step: int | None = None
     bound: int | None = None
     too_few: bool = False
+    others_used: bool = False
 
 
 def find_definite(steps: Sequence[Sequence[int]], spans: Sequence[Span], tolerance: int) -> Definite:
@@ -109,7 +110,7 @@ def find_possible(
     assigned = most_assigned([1] * len(steps), steps, len(spans))
     if 0 in assigned:
         return Possible(Possibility.IMPOSSIBLE, failed_step=assigned.index(0), too_few=True)
-    return Possible(_Search(steps, spans, tolerance, budget).run())
+    return _Search(steps, spans, tolerance, budget).run()
 
 
 def _possible_with_reuse(steps: Sequence[Sequence[int]], spans: Sequence[Span], tolerance: int) -> Possible:
@@ -158,6 +159,7 @@ class _Search:
         self.spans = spans
         self.tolerance = tolerance
         self.budget = budget
+        self.dead_end = (0, 0)
         users: dict[int, list[int]] = {}
         for step, candidates in enumerate(steps):
             for index in candidates:
@@ -183,27 +185,29 @@ class _Search:
             # Small starts first; among those, the attempts that are over soonest and so are worth least to later steps.
             step_kinds.sort(key=lambda kind: (self.kind_span[kind].start, self.kind_span[kind].end))
 
-    def run(self) -> Possibility:
-        """POSSIBLE, IMPOSSIBLE, or BUDGET when it had to stop."""
+    def run(self) -> Possible:
+        """Possible, impossible with the furthest step that could not be reached, or stopped at the budget."""
         seen: set[_State] = set()
         path = [self._next_states((0, -2 * FAR, ()))]
         while path:
             state = next(path[-1], None)
             if self.budget < 0:
-                return Possibility.BUDGET
+                return Possible(Possibility.BUDGET)
             if state is None:
                 path.pop()
             elif state[0] == len(self.kinds_of):
-                return Possibility.POSSIBLE
+                return Possible(Possibility.POSSIBLE)
             elif state not in seen:
                 seen.add(state)
                 path.append(self._next_states(state))
-        return Possibility.IMPOSSIBLE
+        step, bound = self.dead_end
+        setter = max(i for i in range(step) if any(self.kind_span[kind].start == bound for kind in self.kinds_of[i]))
+        return Possible(Possibility.IMPOSSIBLE, failed_step=step, bound_step=setter, bound=bound, others_used=True)
 
     def _next_states(self, state: _State) -> Iterator[_State]:
         step, latest, used = state
         taken = dict(used)
-        own_is_taken = False
+        own_is_taken, is_dead_end = False, True
         for kind in self.kinds_of[step]:
             self.budget -= 1
             if self.budget < 0:
@@ -218,4 +222,7 @@ class _Search:
             after = {**taken, kind: taken.get(kind, 0) + 1} if self.is_shared[kind] else taken
             # Attempts that no later step can use need not be told apart any more.
             kept = tuple(sorted(item for item in after.items() if self.last_user[item[0]] > step))
+            is_dead_end = False
             yield step + 1, max(latest, span.start), kept
+        if is_dead_end and step > self.dead_end[0]:
+            self.dead_end = (step, latest)

@@ -143,11 +143,9 @@ class _Order:
     def _cannot_be(self, found: Possible) -> Part:
         code = ReasonCode.TOOL_ORDER
         seen: str | None = None
-        if found.failed_step is None:
-            text = f"no choice of different calls can have been in the order {' > '.join(self.names)}"
-        elif found.too_few:
+        if found.failed_step is None or found.too_few:
             needs = f"{' > '.join(self.names)} needs a different call for every step"
-            text = f"{needs}, and {self._step(found.failed_step)} has none left"
+            text = f"{needs}, and {self._step(found.failed_step or 0)} has none left"
         elif found.bound is None or found.bound_step is None:
             fit, name = self.fits[found.failed_step], shown(self.steps[found.failed_step].name)
             if len(fit.named) == 0:
@@ -161,12 +159,15 @@ class _Order:
                 full = self.names[found.failed_step]
                 text = f"{name} was executed, but no call matched the required arguments: {full}: {fit.miss}"
         else:
-            text = self._reversed(found.failed_step, found.bound_step, found.bound)
+            text = self._reversed(found.failed_step, found.bound_step, found.bound, others_used=found.others_used)
         return self.evidence.absence(Tri.FALSE, code, text, seen)
 
-    def _reversed(self, failed_step: int, bound_step: int, bound: int) -> str:
+    def _reversed(self, failed_step: int, bound_step: int, bound: int, *, others_used: bool) -> str:
         last_end = max(self.spans[index].end for index in self.fits[failed_step].possible)
         failed, bounding = self._step(failed_step), self._step(bound_step)
+        if others_used:
+            after = f"no other call for {failed} can have come after"
+            return f"{bounding} cannot have happened before {self.time.at(bound)}, and {after}"
         skew = f", and clocks may disagree by no more than {duration(self.tolerance)}" if self.tolerance > 0 else ""
         return (
             f"every {failed} had ended by {self.time.at(last_end)}; "

@@ -33,7 +33,7 @@ class _ToolScorer(Generic[C]):
 
     source: ClassVar[EvidenceSource] = EvidenceSource.TRACE
     version: ClassVar[int] = 1
-    payload_kind: ClassVar[str] = PAYLOAD_KIND
+    payload_kind: str = PAYLOAD_KIND
 
     reads: type[C]
 
