@@ -6,6 +6,7 @@ with the difference named: what was asked for counts for nothing until it was se
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -18,8 +19,17 @@ from grader.sandbox.docker.policy import (
     folders_in_memory,
 )
 
-_DEVICE_MOUNTS = {"/dev", "/dev/pts", "/proc"}
-"""Writable by root alone (/dev), or no file system of files at all."""
+_HARMLESS_MOUNTS = {
+    ("/dev", "tmpfs"),  # root's alone
+    ("/dev/pts", "devpts"),
+    ("/dev/mqueue", "mqueue"),  # no queue can be made: see the sysctl
+    ("/proc", "proc"),
+    ("/sys/fs/cgroup", "tmpfs"),  # cgroup v1: root's alone; what is mounted in it is read-only
+}
+"""Mounts that are writable, and hold no file that a program could write."""
+_WHOLE = re.compile(r"[0-9]{1,20}")
+_MOST_CPUS = 8192
+
 _TUNNELS = {"tunl0", "gre0", "gretap0", "erspan0", "ip_vti0", "ip6_vti0", "sit0", "ip6tnl0", "ip6gre0"}
 """Interfaces that some kernels make in every network namespace; down, and nobody in the box can raise them."""
 
@@ -82,7 +92,7 @@ def _assess_mounts(found: Assessment, policy: BoxPolicy, facts: Mapping[str, byt
         folder = asked.get(path)
         if folder is not None:
             _assess_folder(found, folder, mount)
-        elif mount.is_writable and path not in _DEVICE_MOUNTS:
+        elif mount.is_writable and (path, mount.kind) not in _HARMLESS_MOUNTS and not mount.is_null_device:
             found.differences.append(f"{path} is writable")
     for path in asked:
         if path not in mounts:
@@ -102,10 +112,10 @@ def _assess_folder(found: Assessment, folder: FolderInMemory, mount: _Mount) -> 
     size = _tmpfs_bytes(mount.settings.get("size", ""))
     if size is None or size > folder.size_bytes:
         found.differences.append(f"{folder.path} has {size if size is not None else 'no limit of'} bytes")
-    inodes = mount.settings.get("nr_inodes", "")
-    if not inodes.isdigit():
+    inodes = _whole(mount.settings.get("nr_inodes", ""))
+    if inodes is None:
         found.not_enforced.append(f"the number of files in {folder.path} is not limited")
-    elif int(inodes) > folder.inodes:
+    elif inodes > folder.inodes:
         found.differences.append(f"{folder.path} has room for {inodes} files, not {folder.inodes}")
 
 
@@ -116,8 +126,10 @@ def _assess_network(found: Assessment, facts: Mapping[str, bytes | None]) -> Non
         found.differences.append("the network interfaces are unknown")
     for name in sorted(interfaces - {"lo"} - _TUNNELS):
         found.differences.append(f"there is a network interface {name}")
-    routes = _text(facts, "/proc/net/route").splitlines()[1:]
-    if any(line.strip() for line in routes):
+    routes = _text(facts, "/proc/net/route").splitlines()
+    if not routes:
+        found.differences.append("the network routes are unknown")
+    if any(line.strip() for line in routes[1:]):
         found.differences.append("there is a network route")
 
 
@@ -175,6 +187,8 @@ class _Mount:
     options: frozenset[str]
     settings: Mapping[str, str]
     is_writable: bool
+    is_null_device: bool
+    """/dev/null mounted over a file, which is how the engine masks it."""
 
 
 def _mounts(text: str) -> dict[str, _Mount]:
@@ -188,7 +202,9 @@ def _mounts(text: str) -> dict[str, _Mount]:
         options = frozenset(fields[5].split(","))
         words = rest[2].split(",")
         settings = dict(word.split("=", 1) for word in words if "=" in word)
-        mounts[fields[4]] = _Mount(rest[0], options, settings, "rw" in options and "ro" not in words)
+        is_writable = "rw" in options and "ro" not in words
+        is_null_device = rest[0] in {"tmpfs", "devtmpfs"} and fields[3] == "/null"
+        mounts[fields[4]] = _Mount(rest[0], options, settings, is_writable, is_null_device)
     return mounts
 
 
@@ -206,17 +222,21 @@ def _number(facts: Mapping[str, bytes | None], name: str) -> float | None:
     text = _text(facts, name).strip()
     if text == "max":
         return float("inf")
-    if not text.isdigit():
-        return None
+    number = _whole(text)
     # cgroup v1 writes "no limit" as the largest page-aligned number.
-    return float("inf") if int(text) >= 2**62 else int(text)
+    return float("inf") if number is not None and number >= 2**62 else number
+
+
+def _whole(text: str) -> int | None:
+    """A whole number of ordinary length; None for anything else that a hostile box may say."""
+    return int(text) if _WHOLE.fullmatch(text) is not None else None
 
 
 def _tmpfs_bytes(text: str) -> int | None:
     """`65536k` as bytes."""
     factor = {"k": 1024, "m": 1024**2, "g": 1024**3}.get(text[-1:].lower())
-    digits = text[:-1] if factor is not None else text
-    return int(digits) * (factor or 1) if digits.isdigit() else None
+    number = _whole(text[:-1] if factor is not None else text)
+    return None if number is None else number * (factor or 1)
 
 
 def _limit(limits: str, name: str) -> list[str]:
@@ -232,11 +252,12 @@ def _is_hex(text: str) -> bool:
 
 
 def _cpu_list(text: str) -> set[int] | None:
-    """`0-2,5` as a set."""
+    """`0-2,5` as a set; None if it is none."""
     cpus: set[int] = set()
     for part in text.split(","):
         low, dash, high = part.partition("-")
-        if not low.isdigit() or (dash and not high.isdigit()) or int(high or low) > 4096:
+        first, last = _whole(low), _whole(high if dash else low)
+        if first is None or last is None or last > _MOST_CPUS:
             return None
-        cpus.update(range(int(low), int(high or low) + 1))
+        cpus.update(range(first, last + 1))
     return cpus
