@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable
 from fractions import Fraction
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -212,16 +212,18 @@ def typed(value: Any) -> object:
     if isinstance(value, str):
         return ("string", value)
     if isinstance(value, list):
-        return ("array", tuple(typed(item) for item in value))
-    assert isinstance(value, dict)
-    return ("object", frozenset((key, typed(item)) for key, item in value.items()))  # pyright: ignore
+        return ("array", tuple(typed(item) for item in cast("list[Any]", value)))
+    entries = cast("dict[str, Any]", value)
+    return ("object", frozenset((key, typed(item)) for key, item in entries.items()))
 
 
 def is_subset(expected: Any, got: Any) -> bool:
     if isinstance(expected, dict) and isinstance(got, dict):
-        return all(key in got and is_subset(item, got[key]) for key, item in expected.items())
+        entries = cast("dict[str, Any]", expected)
+        return all(key in got and is_subset(item, got[key]) for key, item in entries.items())
     if isinstance(expected, list) and isinstance(got, list):
-        return len(expected) == len(got) and all(map(is_subset, expected, got))
+        left, right = cast("list[Any]", expected), cast("list[Any]", got)
+        return len(left) == len(right) and all(map(is_subset, left, right))
     return typed(expected) == typed(got)
 
 
