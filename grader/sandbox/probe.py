@@ -38,7 +38,7 @@ sleep) exec sleep 1000 ;;
 hog) exec tail /dev/zero ;;
 child-hog) tail /dev/zero; printf right ;;
 daemon) sleep 1000 & printf right ;;
-bomb) bomb() { bomb | bomb & }; bomb 2>/dev/null; exec sleep 1000 ;;
+bomb) bomb() { bomb | bomb; }; bomb 2>/dev/null & exec sleep 1000 ;;
 kill-all) kill -9 -1; printf right ;;
 read) cat "$1" ;;
 write) printf %s "$2" > "$1" ;;
