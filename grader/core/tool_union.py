@@ -1,8 +1,9 @@
 """A trace and the messages of the same requests together: one call that both show is one call.
 
-Calls are matched by call id; a call of the trace that has no id is matched by name, when the arguments do not differ,
-in order. What is left over in the messages is an execution that the trace does not have: it counts, and unless the
-trace could not have it (its request has no link), an absence in the evidence proves nothing any more.
+Calls are matched by call id (arguments that the two tell differently are in conflict then); a call of the trace that
+has no id is matched by name, when the arguments do not differ, in order. What is left over in the messages is an
+execution that the trace does not have: it counts, and unless the trace could not have it (its request has no link), an
+absence in the evidence proves nothing any more.
 """
 
 from __future__ import annotations
@@ -69,11 +70,13 @@ def _matches(traced: tuple[ToolCall, ...], told: tuple[ToolCall, ...]) -> dict[s
         if call.call_id is not None:
             by_id[call.call_id].append(call)
     partner: dict[str, str] = {}
-    for call in told:
-        waiting = by_id.get(call.call_id, []) if call.call_id is not None else []
-        at = _first_fitting(call, waiting)
-        if at is not None:
-            partner[call.key] = waiting.pop(at).key
+    # First those whose arguments agree; a call that is left with its id is the same call, with arguments in conflict.
+    for is_strict in (True, False):
+        for call in told:
+            waiting = by_id.get(call.call_id, []) if call.call_id is not None and call.key not in partner else []
+            at = _first_fitting(call, waiting) if is_strict else _first_of_tool(call, waiting)
+            if at is not None:
+                partner[call.key] = waiting.pop(at).key
     taken = set(partner.values())
     told_ids = {call.call_id for call in told}
     free: dict[str, list[ToolCall]] = defaultdict(list)
@@ -96,6 +99,10 @@ def _matches(traced: tuple[ToolCall, ...], told: tuple[ToolCall, ...]) -> dict[s
 
 def _short(name: str) -> str:
     return name.rsplit("__", 1)[-1].rsplit("/", 1)[-1]
+
+
+def _first_of_tool(call: ToolCall, candidates: list[ToolCall]) -> int | None:
+    return next((at for at, one in enumerate(candidates) if same_tool(one.names, call.names)), None)
 
 
 def _first_fitting(call: ToolCall, candidates: list[ToolCall]) -> int | None:

@@ -55,7 +55,7 @@ def otlp(spans: Any) -> bytes:
 
 def dump(name: str) -> ToolsPayload:
     value: Any = json.loads((SHARED / f"strands-evals__{name}.json").read_text())
-    return read(otlp(value["spans"] if "spans" in value else value))
+    return read(otlp(value if isinstance(value, list) else value["spans"]))
 
 
 def nanoseconds(text: str) -> int:
