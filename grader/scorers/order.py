@@ -39,6 +39,8 @@ def judge_order(
 
 def call_span(call: ToolCall) -> Span:
     """The interval that holds every attempt of a call; unbounded where nothing is known."""
+    if len(call.attempts) == 1:
+        return Span.of(call.attempts[0].start_ns, call.attempts[0].end_ns)
     starts = [attempt.start_ns for attempt in call.attempts]
     ends = [attempt.end_ns for attempt in call.attempts]
     start = min((value for value in starts if value is not None), default=None) if None not in starts else None
@@ -48,6 +50,8 @@ def call_span(call: ToolCall) -> Span:
 
 def edges_of(evidence: ToolEvidence) -> dict[int, list[int]]:
     """For every call, the calls that were proposed after it had given its result."""
+    if len(evidence.payload.order_edges) == 0:
+        return {}
     index_of = {call.key: index for index, call in enumerate(evidence.calls)}
     later: dict[int, list[int]] = {}
     for edge in evidence.payload.order_edges:

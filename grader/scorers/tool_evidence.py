@@ -162,6 +162,8 @@ def shown_requirement(requirement: ToolCallRequirement) -> str:
 
 def _groups(payload: ToolsPayload) -> tuple[int, ...]:
     """Connected parts of the relation "may be the same execution"."""
+    if all(call.maybe_same_as is None for call in payload.calls):
+        return tuple(range(len(payload.calls)))
     index_of = {call.key: index for index, call in enumerate(payload.calls)}
     group = list(range(len(payload.calls)))
 

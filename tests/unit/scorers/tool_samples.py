@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 
 import grader.matchers as _matchers
@@ -105,8 +104,3 @@ def tool(name: str, at_least: int = 1, at_most: int | None = None, **arguments: 
             for argument, text in arguments.items()
         ),
     )
-
-
-def plain_digest(value: object) -> str:
-    """Stable text of plain data, to compare two of them."""
-    return json.dumps(value, sort_keys=True)
