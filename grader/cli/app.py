@@ -12,7 +12,7 @@ from typing import cast
 
 import typer
 
-from grader.cli import lint, replay, run, runtimes, show
+from grader.cli import clean, doctor, lint, replay, run, runtimes, show
 from grader.cli.console import Console, use_utf8, write
 from grader.cli.exit_codes import BUG, INTERRUPTED_BY, USAGE, of_error
 from grader.errors import GraderError
@@ -32,6 +32,8 @@ app.command()(replay.replay)
 app.command()(show.show)
 app.command()(lint.lint)
 app.add_typer(runtimes.app, name="runtimes")
+app.command()(doctor.doctor)
+app.command()(clean.clean)
 
 _ParserError = cast("type[Exception]", typer.BadParameter.__mro__[2])
 """Base of all errors of the command-line parser, whichever parser this version of typer brings."""

@@ -18,14 +18,24 @@ from grader.reports.markdown import markdown_report
 from grader.reports.text import TextOptions, text_report
 
 Item = Grading | Refusal
-Writer = Callable[[Sequence[Item], int, TextOptions], str]
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a command ends: its exit code, and how long it took."""
+
+    code: int
+    wall_time_s: float | None
+
+
+Writer = Callable[[Sequence[Item], Ending, TextOptions], str]
 
 FORMATS: dict[str, Writer] = {
-    "text": lambda items, code, look: text_report(items, exit_code=code, options=look),
-    "json": lambda items, code, _: json_report(items, exit_code=code),
+    "text": lambda items, end, look: text_report(items, exit_code=end.code, wall_time_s=end.wall_time_s, options=look),
+    "json": lambda items, end, _: json_report(items, exit_code=end.code),
     "jsonl": lambda items, _, __: jsonl_report(items),
-    "junit": lambda items, code, _: junit_report(items, exit_code=code),
-    "markdown": lambda items, code, _: markdown_report(items, exit_code=code),
+    "junit": lambda items, _, __: junit_report(items),
+    "markdown": lambda items, end, _: markdown_report(items, exit_code=end.code),
 }
 EXTENSIONS = {".txt": "text", ".json": "json", ".jsonl": "jsonl", ".xml": "junit", ".md": "markdown"}
 
@@ -52,7 +62,7 @@ class Output:
             if not file.parent.is_dir():
                 raise UsageError("there is no such folder", where=Place(str(file.parent)), hint="make it first")
 
-    def write(self, items: Sequence[Item], *, also: Sequence[int] = ()) -> int:
+    def write(self, items: Sequence[Item], *, also: Sequence[int] = (), wall_time_s: float | None = None) -> int:
         """Write all reports; the exit code that follows from the items and from `also`."""
         code = exit_code(items, also)
         look = TextOptions(
@@ -60,10 +70,11 @@ class Output:
             show_all=self.show_all,
             quiet=self.console.quiet,
         )
-        self.console.result(FORMATS[self.format](items, code, look))
+        ending = Ending(code, wall_time_s)
+        self.console.result(FORMATS[self.format](items, ending, look))
         plain = TextOptions(show_all=self.show_all)
         for file in self.files:
-            _write_file(file, FORMATS[EXTENSIONS[file.suffix]](items, code, plain))
+            _write_file(file, FORMATS[EXTENSIONS[file.suffix]](items, ending, plain))
         return code
 
 

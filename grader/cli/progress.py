@@ -7,6 +7,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 
 from grader.cli.console import MOST_LIVE_LINES, Console
+from grader.core.expectation import Task
 from grader.core.observation import RunRecord
 from grader.core.plan import Plan, PlannedRun
 from grader.core.tri import Tri
@@ -17,15 +18,20 @@ from grader.runner.grading import Watcher
 
 
 class Progress(Watcher):
-    """Told by the runner what goes on; shows it on the console. `began` is called once, when the record has begun."""
+    """Told by the runner what goes on; shows it on the console.
 
-    def __init__(self, console: Console, submissions: int, began: Callable[[], None] = lambda: None) -> None:
+    `task` is the effective one. `began` is called once, when the record has begun.
+    """
+
+    def __init__(
+        self, console: Console, submissions: int, task: Task, began: Callable[[], None] = lambda: None
+    ) -> None:
         self._console = console
+        self._task = task
         self._submissions = submissions
         self._began = began
         self._look = TextOptions(color=console.progress_colored)
         self._start = time.monotonic()
-        self._names: dict[str, dict[tuple[int, int], str]] = {}
         self._step = ""
         self._cells: Counter[Tri] = Counter()
         self._planned_cells = 0
@@ -65,13 +71,20 @@ class Progress(Watcher):
     def cell_ended(self, submission: str, planned: PlannedRun, cell: CellVerdict) -> None:
         """All runs of a cell are settled."""
         self._cells[cell.value] += 1
-        label = f"case {planned.case}" if planned.program == 0 else f"{planned.program + 1}/case {planned.case}"
+        label = self._label(planned)
         label = f"{submission}: {label}" if self._submissions > 1 else label
         line = cell_line(label, cell, self._look)
         if cell.value is not Tri.TRUE:
             self._notable.append(line)
         if not self._console.is_live or self._console.verbose:
             self._console.line(line)
+
+    def _label(self, planned: PlannedRun) -> str:
+        """The case's name as reports write it."""
+        programs = self._task.programs()
+        name = programs[planned.program].cases[planned.case].name
+        label = name if name is not None else f"case {planned.case}"
+        return f"{planned.program + 1}/{label}" if len(programs) > 1 else label
 
     def lines(self) -> Sequence[str]:
         """The region, at most four lines."""

@@ -33,4 +33,4 @@ def replay(  # noqa: PLR0913, PLR0917 - the options of the command line
     console = Console(color=color, quiet=quiet, verbose=verbose)
     reports = Output(console, report_format, tuple(output or ()), show_all)
     folder = find_record(record)
-    return reports.write([as_item(graded, record) for graded in replay_record(folder, task)])
+    return reports.write([as_item(graded, record, is_replay=True) for graded in replay_record(folder, task)])

@@ -50,6 +50,8 @@ class _Job:
     """A request with everything looked up: what is wrong with it was raised before."""
 
     task: Task | None
+    effective: Task
+    """What of the task was selected."""
     submissions: tuple[Path, ...]
     resumed: Record | None
     folder: Path | None
@@ -77,20 +79,20 @@ def run_request(request: RunRequest, console: Console, output: Output) -> int:
         if job.folder is not None and job.record_name == "latest":
             set_latest(DEFAULT_ROOT, job.folder)
 
-    known = len(job.resumed) if job.resumed is not None else 0
-    progress = Progress(console, max(len(job.submissions), known), begin)
+    several = len(job.submissions) + (len(job.resumed) if job.resumed is not None else 0) > 1
+    progress = Progress(console, len(job.submissions) if several else 1, job.effective, begin)
+    start = time.monotonic()
 
     async def main() -> None:
-        start = time.monotonic()
         async for graded in _graded(request, job, progress):
-            items.append(_with_time(as_item(graded, job.record_name), time.monotonic() - start))
+            items.append(as_item(graded, job.record_name))
 
     try:
         with console.live(progress.lines):
             run_interruptible(main, console.say)
     except InterruptedBySignalError as stopped:
         if items:
-            output.write(_in_order(items, job), also=(stopped.exit_code,))
+            output.write(_in_order(items, job), also=(stopped.exit_code,), wall_time_s=time.monotonic() - start)
         _tell_how_to_resume(request, job, console, began=bool(began))
         return stopped.exit_code
     finally:
@@ -98,10 +100,13 @@ def run_request(request: RunRequest, console: Console, output: Output) -> int:
             with suppress(OSError):
                 job.folder.rmdir()  # made for a record that never began
     _raise_common_error(items)
-    return output.write(_in_order(items, job))
+    wall_time_s = time.monotonic() - start
+    if not several:
+        items = [_with_time(item, wall_time_s) for item in items]
+    return output.write(_in_order(items, job), wall_time_s=wall_time_s)
 
 
-def as_item(graded: Graded, record_name: str | None) -> Item:
+def as_item(graded: Graded, record_name: str | None, *, is_replay: bool = False) -> Item:
     """What reports need of a graded submission."""
     if graded.error is not None:
         error = graded.error
@@ -118,6 +123,7 @@ def as_item(graded: Graded, record_name: str | None) -> Item:
         runs=payload if isinstance(payload, ProgramRuns) else None,
         selection=graded.selection,
         record=record_name,
+        is_replay=is_replay,
     )
 
 
@@ -154,20 +160,7 @@ def _named(path: Path) -> Submission:
 def _look_up(request: RunRequest) -> _Job:
     resumed = open_record(find_record(request.resume)) if request.resume is not None else None
     task = load_task(request.task) if request.task is not None else None
-    if task is None and resumed is None:
-        raise UsageError("there is no task", hint="grader run TASK SUBMISSION")
-    if task is not None and not request.choice.is_everything:
-        try:
-            select(
-                task,
-                cases=request.choice.cases,
-                repetitions=request.choice.repetitions,
-                profiles=request.choice.profiles,
-            )
-        except NothingSelectedError:
-            raise
-        except ValueError as error:
-            raise UsageError(str(error)) from error
+    effective = resumed[0].task if resumed else _effective(task, request.choice)
     submissions = _submissions(request)
     if resumed is None and not submissions and request.each is None:
         raise UsageError("there is no submission", hint="grader run TASK SUBMISSION, or --each FOLDER")
@@ -177,7 +170,20 @@ def _look_up(request: RunRequest) -> _Job:
     if resumed is not None:
         submissions = _not_in(resumed, submissions)
     folder, name = _record(request, resumed)
-    return _Job(task, submissions, resumed, folder, name, isolation)
+    return _Job(task, effective, submissions, resumed, folder, name, isolation)
+
+
+def _effective(task: Task | None, choice: Choice) -> Task:
+    if task is None:
+        raise UsageError("there is no task", hint="grader run TASK SUBMISSION")
+    if choice.is_everything:
+        return task
+    try:
+        return select(task, cases=choice.cases, repetitions=choice.repetitions, profiles=choice.profiles)[0]
+    except NothingSelectedError:
+        raise
+    except ValueError as error:
+        raise UsageError(str(error)) from error
 
 
 def _submissions(request: RunRequest) -> tuple[Path, ...]:

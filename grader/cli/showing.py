@@ -50,7 +50,7 @@ def _gradings(record: Record, name: str, submission: str | None) -> Iterator[tup
         if submission is not None and (entry.submission is None or entry.submission.name != submission):
             continue
         found = True
-        item = as_item(replay_entry(record, entry, None), name)
+        item = as_item(replay_entry(record, entry, None), name, is_replay=True)
         assert isinstance(item, Grading)
         yield entry, item
     if not found:

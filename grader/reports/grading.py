@@ -29,7 +29,9 @@ class Grading:
     record: str | None = None
     """What `grader show` and `grader replay` take to find the record; None if none was kept."""
     wall_time_s: float | None = None
-    """How long the grading took; None for a replay."""
+    """How long the grading took; None if it is not known of this submission alone."""
+    is_replay: bool = False
+    """Whether a record was judged again: nothing was run."""
 
 
 @dataclass(frozen=True)

@@ -45,9 +45,13 @@ class TextOptions:
 
 
 def text_report(
-    graded: Sequence[Grading | Refusal], *, exit_code: int | None = None, options: TextOptions | None = None
+    graded: Sequence[Grading | Refusal],
+    *,
+    exit_code: int | None = None,
+    wall_time_s: float | None = None,
+    options: TextOptions | None = None,
 ) -> str:
-    """The text report; it ends in a newline."""
+    """The text report; it ends in a newline. `wall_time_s`: how long several submissions took together."""
     look = options if options is not None else TextOptions()
     lines: list[str] = []
     for item in graded:
@@ -62,11 +66,11 @@ def text_report(
             _summary(item, exit_code if len(graded) == 1 else None, look, named=len(graded) > 1 and look.quiet)
         )
         if not look.quiet:
-            lines.extend(_next(item))
+            lines.extend(_next(item, one_of_several=len(graded) > 1))
             if len(graded) > 1:
                 lines.append("")
     if len(graded) > 1:
-        lines.append(_total(graded, exit_code, look))
+        lines.append(_total(graded, exit_code, wall_time_s, look))
     return "\n".join(lines) + "\n"
 
 
@@ -208,10 +212,10 @@ def _summary(item: Grading, exit_code: int | None, look: TextOptions, *, named: 
 
 def _times(item: Grading) -> list[str]:
     inside = sandbox_time_s(item)
-    if item.wall_time_s is None:
-        return [] if item.runs is None else ["replayed"]
-    said = f"{_duration(item.wall_time_s)} wall"
-    return [said if inside is None else f"{said}, {_duration(inside)} in sandboxes"]
+    times = [] if item.wall_time_s is None else [f"{_duration(item.wall_time_s)} wall"]
+    if inside is not None:
+        times.append(f"{_duration(inside)} in sandboxes")
+    return [", ".join(times) + (", replayed" if item.is_replay else "")] if times else []
 
 
 def _counted(values: Sequence[Tri], look: TextOptions) -> str:
@@ -219,7 +223,9 @@ def _counted(values: Sequence[Tri], look: TextOptions) -> str:
     return "  ".join(_paint(f"{MARKS[v]} {found[v]}", COLORS[v], look) for v in MARKS if found[v])
 
 
-def _total(graded: Sequence[Grading | Refusal], exit_code: int | None, look: TextOptions) -> str:
+def _total(
+    graded: Sequence[Grading | Refusal], exit_code: int | None, wall_time_s: float | None, look: TextOptions
+) -> str:
     verdicts = [item.verdict.value for item in graded if isinstance(item, Grading)]
     refused = len(graded) - len(verdicts)
     parts: list[str] = []
@@ -227,12 +233,14 @@ def _total(graded: Sequence[Grading | Refusal], exit_code: int | None, look: Tex
         value = all_of(verdicts)
         parts.append(_paint(value.value.upper(), f"{_BOLD};{COLORS[value]}", look))
     parts.append(f"submissions {len(graded)}: {_counted(verdicts, look)}" + (f"  refused {refused}" if refused else ""))
+    if wall_time_s is not None:
+        parts.append(f"{_duration(wall_time_s)} wall")
     if exit_code is not None:
         parts.append(f"exit {exit_code}")
     return "    ".join(parts)
 
 
-def _next(item: Grading) -> list[str]:
+def _next(item: Grading, *, one_of_several: bool) -> list[str]:
     """The commands that show more of what is not true."""
     if item.record is None:
         return []
@@ -241,8 +249,12 @@ def _next(item: Grading) -> list[str]:
     worst.sort(key=lambda row: row.case.value is not Tri.UNDETERMINED)
     record = shell_word(item.record)
     if worst:
-        commands.append(f"grader show {record} {shell_word(worst[0].label)}")
-    commands.append(f"grader replay {record}")
+        which = f" -s {shell_word(item.submission)}" if one_of_several else ""
+        commands.append(f"grader show {record} {shell_word(worst[0].label)}{which}")
+    if not one_of_several:
+        commands.append(f"grader replay {record}")
+    if not commands:
+        return []
     return ["next    " + " · ".join(commands)]
 
 

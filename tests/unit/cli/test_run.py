@@ -39,8 +39,8 @@ def test_results_go_to_stdout_and_progress_to_stderr(grader: RunIt) -> None:
     cost, *cells = ended.err.splitlines()
     assert cost == "2 cases × 3 repetitions × 1 profile = 6 runs"
     assert cells == [
-        '✗ case 0  [python]  ✗✗✗  stdout.differs  line 1: expected "ABC␊", got "abc␊"',
-        "✓ case 1  [python]  ✓✓✓",
+        '✗ letters  [python]  ✗✗✗  stdout.differs  line 1: expected "ABC␊", got "abc␊"',
+        "✓ digits  [python]  ✓✓✓",
     ]
     assert ended.out.splitlines()[1].startswith("✗ letters  ✗✗✗      stdout.differs  line 1")
     assert "next    grader show latest letters · grader replay latest" in ended.out
@@ -274,9 +274,7 @@ def test_an_interrupt_keeps_the_record_and_says_how_to_go_on(
     assert command == f"run . all/good.py --resume {record.parent.relative_to(workplace)}"
     assert grader("replay").code == 3
 
-    monkeypatch.setattr(
-        sandboxes, "make_sandbox", lambda *_: FakeSandbox(lambda c: Behaviour(stdout=c.invocation.stdin.upper()))
-    )  # type: ignore[misc]
+    use(monkeypatch, FakeSandbox(lambda call: Behaviour(stdout=call.invocation.stdin.upper())))
     resumed = grader(*command.split())
     assert resumed.code == 0
     assert grader("replay").code == 0

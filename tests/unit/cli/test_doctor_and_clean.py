@@ -1,0 +1,83 @@
+"""doctor and clean without an engine, and what doctor says of engines that are not good enough."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grader.cli.checkup import Level, engine_findings
+from grader.sandbox.docker.engine_facts import EngineFacts
+from tests.unit.cli.conftest import RunIt
+
+GOOD = EngineFacts(
+    version="20.10.24", api_version="1.41", name="Docker Engine", engine_id="x", kernel="6", architecture="x86_64",
+    cpus=2, memory_bytes=2**33, cgroup_version="2", runc="1.1", runtimes=("runc",), security=("name=seccomp",), now_s=0.0,
+)  # fmt: skip
+SOCKET = "unix:///var/run/docker.sock"
+
+
+def levels(facts: EngineFacts, address: str = SOCKET) -> list[Level]:
+    found = list(engine_findings(facts, address))
+    assert all(finding.mend for finding in found if finding.level is Level.FAIL)
+    return [finding.level for finding in found]
+
+
+def test_a_good_engine() -> None:
+    assert set(levels(GOOD)) == {Level.OK}
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        replace(GOOD, api_version="1.39"),
+        replace(GOOD, api_version="?"),
+        replace(GOOD, security=()),
+        replace(GOOD, cgroup_version=""),
+    ],
+)
+def test_engines_that_cannot_be_used(facts: EngineFacts) -> None:
+    assert levels(facts).count(Level.FAIL) == 1
+
+
+def test_plain_tcp_is_a_failure_and_rootless_a_caution() -> None:
+    assert Level.FAIL in levels(GOOD, "tcp://127.0.0.1:2375")
+    assert Level.CAUTION in levels(replace(GOOD, security=("name=seccomp", "name=rootless")))
+
+
+def test_without_an_engine_doctor_says_so_with_the_mend(grader: RunIt, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+    ended = grader("doctor")
+    assert ended.code == 4
+    fail, mend = ended.out.splitlines()[-2:]
+    assert fail.startswith("FAIL     no Docker engine answers at unix:///nonexistent/docker.sock")
+    assert mend.startswith("         mend: ")
+    assert "Traceback" not in ended.err
+
+
+def test_clean_without_an_engine_is_4(grader: RunIt, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+    ended = grader("clean")
+    assert ended.code == 4
+    assert "mend: " in ended.err
+
+
+def test_clean_removes_old_records_but_never_the_latest_or_other_folders(
+    grader: RunIt, workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        grader("run", ".", "all/good.py")
+    root = workplace / ".grader" / "records"
+    (root / "mine").mkdir()
+    first, second, latest = sorted(folder for folder in root.glob("*-*"))
+    old = time.time() - 10 * 86_400
+    for folder in (first, latest, root / "mine"):
+        for path in (*folder.iterdir(), folder):
+            os.utime(path, (old, old))
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+    ended = grader("clean", "--records", "5")
+    assert "removed 1 record\n" in ended.err
+    assert [folder.exists() for folder in (first, second, latest, root / "mine")] == [False, True, True, True]
