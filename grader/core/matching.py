@@ -67,7 +67,13 @@ class Matcher(BaseModel):
 
     def match_json(self, value: object) -> Match:
         """Judge a JSON value (an argument of a tool call): a string as it is, anything else as compact JSON text."""
-        data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else canonical_json(value)
+        try:
+            data = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else canonical_json(value)
+        except (ValueError, TypeError, RecursionError) as error:
+            # NaN, a lone surrogate deep inside, nesting without end: no JSON text, so nothing to compare.
+            return Match.undetermined(
+                f"the value cannot be written as JSON ({type(error).__name__})", ReasonCode.MATCHER_FAILED
+            )
         return self.match(Captured.whole(data))
 
     def describe(self) -> str:

@@ -55,8 +55,8 @@ def quote_around(data: bytes, offset: int, limit: int = DEFAULT_LIMIT) -> str:
         if is_whole:
             return f'"{shown}"'
     before_limit = limit // 3
-    # Every character shown stands for at least one byte and at most four.
-    start = _character_start(data, max(0, offset - 4 * before_limit))
+    # A character has at most four bytes, so one that this start goes through is too far away to be shown.
+    start = max(0, offset - 4 * before_limit)
     middle = _character_start(data, offset)
     before = [_shown_byte(char) for char in data[start:middle].decode("utf-8", "surrogateescape")]
     lead, lead_is_whole = _fill(reversed(before), before_limit, prepend=True)

@@ -181,6 +181,8 @@ ARGUMENTS: list[tuple[Plain, object, Tri]] = [
     ({"json": 3}, float("nan"), Tri.UNDETERMINED),
     ({"not": {"json": 3}}, float("nan"), Tri.UNDETERMINED),
     ({"contains": "a"}, "\ud800a", Tri.TRUE),
+    ({"contains": "a"}, ["\ud800a"], Tri.UNDETERMINED),
+    ({"not": {"contains": "a"}}, {"x": float("nan")}, Tri.UNDETERMINED),
 ]
 
 
