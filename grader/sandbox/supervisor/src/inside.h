@@ -38,7 +38,8 @@ int message_send(int fd, const struct message *message, const int *fds, size_t c
 int message_receive(int fd, struct message *message, int *fds, size_t most);
 
 /* ---- shared pages ---- */
-struct front_page { /* written by the front, read by the core */
+struct front_page { /* written by the front, read by the core, but for main_pid */
+    _Atomic uint64_t main_pid;
     _Atomic uint64_t turn; /* odd while the front is between read() and the update of the totals */
     _Atomic uint64_t out_total, err_total, stdin_starved_ns, stdin_taken;
 };

@@ -66,6 +66,7 @@ void run_start(struct core *core, const struct message *message, int *fds)
         core_fatal(core, FATAL_SYSTEM, errno, "pipe");
     core->result[R_CLAMPED] = limits_clamped(core->request);
     note_before(core);
+    atomic_store(&core->front_page->main_pid, 0);
     core->begun_ns = now_ns();
     core->result[R_START_OFFSET] = core->begun_ns - core->start_ns;
     struct child_plan plan = {core->request, core->run_id, core->strings_fd, fds[FD_STDIN], fds[FD_STDOUT], fds[FD_STDERR], report[1]};
@@ -88,6 +89,7 @@ void run_start(struct core *core, const struct message *message, int *fds)
         return;
     }
     core->main = pid;
+    atomic_store(&core->front_page->main_pid, (uint64_t)pid);
 }
 
 /* What the child says on its way to exec. End of file without a word: exec took place. */

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -49,6 +50,29 @@ static void beyond_kept(struct stream *stream, const uint8_t *data, size_t size)
     sha256_add(&stream->hash, data, size);
 }
 
+/* Whether main is still on its way and not just ending, which closes its descriptors before anyone is told. */
+static int main_goes_on(const struct front *front)
+{
+    char path[48], text[1024];
+    uint64_t pid = atomic_load(&front->options->page->main_pid);
+    if (pid == 0 || front->ended)
+        return 0;
+    snprintf(path, sizeof path, "/proc/%llu/stat", (unsigned long long)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    ssize_t got = read(fd, text, sizeof text - 1);
+    close(fd);
+    if (got <= 0)
+        return 0;
+    text[got] = 0;
+    const char *behind_name = strrchr(text, ')'); /* the name may hold anything */
+    unsigned flags;
+    if (behind_name == NULL || sscanf(behind_name, ") %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
+        return 0;
+    return (flags & 0x4u /* PF_EXITING */) == 0;
+}
+
 void stream_drain(struct front *front, struct stream *stream, int index)
 {
     struct front_page *page = front->options->page;
@@ -71,7 +95,7 @@ void stream_drain(struct front *front, struct stream *stream, int index)
         if (got <= 0) { /* every copy of the writing end is closed */
             close(stream->fd);
             stream->fd = -1;
-            stream->closed_early = !front->ended;
+            stream->closed_early = main_goes_on(front);
             return;
         }
         if (room > 0)
