@@ -1,8 +1,9 @@
 """Plain data with its large strings taken out into blobs, and back.
 
-A string above 4 KiB becomes `{"$blob": SHA-256, "bytes": SIZE, "as": "text"}`; `{"base64": ...}` above it becomes the
-same with `"as": "bytes"`, and the blob holds the bytes themselves. A whole document can be a blob of JSON (`"as":
-"json"`). A map of the data that has a key `$blob` or `$map` itself is written as `{"$map": {...}}`.
+A string above 4 KiB becomes `{"$blob": SHA-256, "bytes": SIZE, "as": "text"}`; a map `{"base64": ...}` above it becomes
+the same with `"as": "base64"`, and the blob holds the bytes themselves, as it does for what a program wrote (`"as":
+"bytes"`). A whole document can be a blob of JSON (`"as": "json"`). A map of the data that has a key `$blob` or `$map`
+itself is written as `{"$map": {...}}`. Whatever the data, it comes back equal.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def packed(value: object, put: Put, *, inline_bytes: int = INLINE_BYTES) -> obje
 
 
 def reference(data: bytes, put: Put, kind: str) -> Reference:
-    """What stands in place of a value that is a blob. `kind`: text, bytes or json."""
+    """What stands in place of a value that is a blob. `kind`: text, base64, bytes or json."""
     return Reference({_BLOB: put(data), "bytes": len(data), "as": kind})
 
 
@@ -75,9 +76,9 @@ def pack(value: object, put: Put) -> object:
         entries = cast("Mapping[str, object]", value)
         encoded = entries.get("base64")
         if len(entries) == 1 and isinstance(encoded, str) and len(encoded) > INLINE_BYTES:
-            data = base64.b64decode(encoded)
-            if base64.b64encode(data).decode("ascii") == encoded:
-                return reference(data, put, "bytes")
+            data = _decoded(encoded)
+            if data is not None:
+                return reference(data, put, "base64")
         inner = {key: pack(item, put) for key, item in entries.items()}
         return {_MAP: inner} if _BLOB in inner or _MAP in inner else inner
     if isinstance(value, list | tuple):
@@ -95,7 +96,7 @@ class Unpacker:
         self._text_bytes = 0
 
     def document(self, value: object) -> object:
-        """The data that `packed` was given. Bytes of blobs come back as bytes. Raises RecordError."""
+        """The data that `packed` was given; `"as": "bytes"` comes back as bytes. Raises RecordError."""
         return self.unpack(self.whole(value))
 
     def whole(self, value: object) -> object:
@@ -122,17 +123,19 @@ class Unpacker:
             return [self.unpack(item) for item in cast("list[object]", value)]
         return value
 
-    def _large_value(self, entries: dict[str, object]) -> str | bytes:
+    def _large_value(self, entries: dict[str, object]) -> object:
         data = self._blob(entries)
         kind = entries["as"]
         if kind == "bytes":
             return data
-        if kind != "text":
-            raise self._wrong(f"a blob stands for {str(kind)[:40]!r} where text or bytes are expected")
         # Bytes are shared between all who name them; every text is a copy.
         self._text_bytes += len(data)
         if self._text_bytes > MOST_TEXT_BYTES:
             raise self._wrong(f"grows beyond {MOST_TEXT_BYTES:,} bytes when its blobs are put in")
+        if kind == "base64":
+            return {"base64": base64.b64encode(data).decode("ascii")}
+        if kind != "text":
+            raise self._wrong(f"a blob stands for {str(kind)[:40]!r} where text or bytes are expected")
         try:
             return data.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -153,6 +156,15 @@ def decode_json(data: bytes, place: str, line: int | None = None) -> object:
         return _DECODE(data.decode("utf-8"))
     except (ValueError, RecursionError) as error:
         raise corrupt(place, f"is not the JSON of a record: {error}", line=line) from error
+
+
+def _decoded(encoded: str) -> bytes | None:
+    """The bytes of a base64 text, if it is exactly how they are written."""
+    try:
+        data = base64.b64decode(encoded, validate=True)
+    except ValueError:
+        return None
+    return data if base64.b64encode(data).decode("ascii") == encoded else None
 
 
 def _without_doubles(pairs: list[tuple[str, object]]) -> dict[str, object]:
