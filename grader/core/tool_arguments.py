@@ -160,24 +160,25 @@ def recorded_arguments(value: object, rules: ContentRules, *, lenient: bool = Fa
         return unparsable_arguments(str(value), rules, detail=f"not an object but {_json_type(value)}")
     try:
         entries, redacted = _redact(cast("dict[str, object]", value), rules.redactor)
-        whole = compact_json(entries).encode("utf-8")
-        entries, not_kept = _bound(entries, redacted, rules.max_argument_bytes)
         text = compact_json(entries)
+        whole = text.encode("utf-8")
+        not_kept: list[NotKept] = []
+        if redacted or len(whole) > rules.max_argument_bytes:
+            entries, not_kept = _bound(entries, redacted, rules.max_argument_bytes)
+            text = compact_json(entries)
     except ValueError as error:
         return ToolArguments(state=ArgumentState.UNPARSABLE, detail=str(error))
+    total, sha256 = len(whole), sha256_hex(whole)
     if len(not_kept) > 0 and len(text) + sum(len(item.name) for item in not_kept) > rules.max_argument_bytes:
-        return ToolArguments(
-            state=ArgumentState.NOT_RECORDED,
-            why=WhyNotRecorded.TRUNCATED,
-            text=whole[: max(0, rules.max_argument_bytes)].decode("utf-8", "ignore"),
-            total_bytes=len(whole),
-            sha256=sha256_hex(whole),
-        )
-    return ToolArguments(
+        kept = whole[: max(0, rules.max_argument_bytes)].decode("utf-8", "ignore")
+        why = WhyNotRecorded.TRUNCATED
+        return ToolArguments(state=ArgumentState.NOT_RECORDED, why=why, text=kept, total_bytes=total, sha256=sha256)
+    # What was just written need not be parsed again: a trace may hold a hundred thousand calls.
+    return ToolArguments.model_construct(
         state=ArgumentState.RECORDED,
         text=text,
-        total_bytes=len(whole),
-        sha256=sha256_hex(whole),
+        total_bytes=total,
+        sha256=sha256,
         not_kept=tuple(sorted(not_kept, key=lambda item: item.name)),
         lenient=lenient,
     )

@@ -50,12 +50,14 @@ class GenAI:
         operation = attributes.get(OPERATION)
         if isinstance(operation, Unreadable):
             return Reading(Role.POSSIBLE_TOOL, self.name, detail="its operation is given twice, differently")
-        excluded = self._excluded_span(span)
-        if excluded is not None:
-            return excluded
+        is_tool = self._is_tool(operation, attributes)
+        if is_tool or "mcp.method.name" in attributes:
+            excluded = self._excluded_span(span)
+            if excluded is not None:
+                return excluded
         if operation in _HANDOFF_OPERATIONS or "gen_ai.handoff.to_agent" in attributes:
             return self._excluded(ExclusionReason.HANDOFF, span)
-        if self._is_tool(operation, attributes):
+        if is_tool:
             return self._tool(span, rules)
         if operation in _AGENT_OPERATIONS:
             return Reading(Role.AGENT, self.name)
