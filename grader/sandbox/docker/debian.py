@@ -32,7 +32,7 @@ async def make_debian(engine: Engine, tag: str, labels: Mapping[str, str], progr
         archive = Path(folder) / "root.tar"
         for command in commands(archive, Path(folder) / "root"):
             progress(" ".join(command[:1] + command[-2:]))
-            await _run(command, progress)
+            await run_command(command, progress)
         return await engine.import_image(archive, tag, labels)
 
 
@@ -54,10 +54,11 @@ def commands(archive: Path, root: Path) -> Sequence[list[str]]:
     )
 
 
-async def _run(command: list[str], progress: Progress) -> None:
+async def run_command(command: list[str], progress: Progress, within_s: float = _MAKE_WITHIN_S) -> None:
+    """Run a command, handing on its lines. Raises PrerequisiteError if it fails or takes too long."""
     last: list[str] = []
     try:
-        with anyio.fail_after(_MAKE_WITHIN_S):
+        with anyio.fail_after(within_s):
             async with await anyio.open_process(
                 command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                 env={**os.environ, "LC_ALL": "C"},
@@ -66,7 +67,7 @@ async def _run(command: list[str], progress: Progress) -> None:
                     last = await _read_lines(process.stdout, progress)
                 code = await process.wait()
     except TimeoutError as error:
-        raise _failed(command, f"not done within {_MAKE_WITHIN_S:g} s", last) from error
+        raise _failed(command, f"not done within {within_s:g} s", last) from error
     if code != 0:
         raise _failed(command, f"exit code {code}", last)
 

@@ -73,6 +73,8 @@ _EVENTS_AHEAD = 10_000
 LARGEST_EXTRACTED_FILE_BYTES = 64 * 2**20
 START_HINT = "start the engine (scripts/setup-engine installs and starts one on Debian and Ubuntu), or set DOCKER_HOST"
 
+GROUP_HINT = "become a member of its group: sudo usermod -aG docker $USER, and log in again"
+
 T = TypeVar("T")
 Progress = Callable[[str], None]
 
@@ -106,7 +108,7 @@ class Engine:
             raise PrerequisiteError(
                 f"no Docker engine answers at {where}: {_reason(error)}",
                 code=ReasonCode.ENGINE_UNREACHABLE,
-                hint=START_HINT,
+                hint=GROUP_HINT if isinstance(error, PermissionError) else START_HINT,
             ) from error
         return cls(client, where)
 
@@ -337,6 +339,11 @@ def _usual_address() -> str:
 
 
 def _connected_client(address: str) -> Any:
+    if address.startswith("unix://"):
+        # Asked first by ourselves: docker-py leaves its socket open where nothing listens, and its error is a riddle.
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(_PING_WITHIN_S)
+            probe.connect(address.removeprefix("unix://"))
     environment = docker.utils.kwargs_from_env()
     environment["base_url"] = address
     client = docker.APIClient(version="auto", timeout=int(_ANSWER_WITHIN_S), **environment)
@@ -349,7 +356,10 @@ def _own_stream(attached: Any) -> Any:
     inner = getattr(attached, "_sock", None)
     if type(inner) is socket.socket:
         own = inner.dup()
+        # Both of docker-py's: a descriptor that stayed open would keep the box alive when ours is closed.
         attached.close()
+        inner.close()
+        inner.close()
         return own
     return attached
 

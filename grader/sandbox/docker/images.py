@@ -117,7 +117,7 @@ class Images:
 
     async def _base(self, build: bool) -> str:
         files = read_context(self._dockerfiles / "base")
-        key = _key("base", files, suite=SUITE)
+        key = content_key("base", files, suite=SUITE)
         # Found without a look at Debian's own image: that one may be gone, or newer, and the base is as good as before.
         if (found := await self._found(key)) is not None:
             return found.image_id
@@ -136,7 +136,7 @@ class Images:
             found = await self._engine.image(DEBIAN_IMAGE)
         if found is not None:
             return found.image_id
-        key = _key("debian", {}, suite=SUITE)
+        key = content_key("debian", {}, suite=SUITE)
         async with held_lock(f"image-{key}"):
             if (made := await self._found(key)) is not None:
                 return made.image_id
@@ -148,7 +148,7 @@ class Images:
         if recipe.folder is None:
             raise SandboxError(f"{recipe.name} names no image", code=ReasonCode.IMAGE_MISSING)
         files = read_context(recipe.folder)
-        key = _key("runtime", files, base=base_id)
+        key = content_key("runtime", files, base=base_id)
         if (found := await self._found(key)) is not None:
             return found.image_id
         _must_build(build, recipe.name)
@@ -168,7 +168,7 @@ class Images:
         if not recipe.debian and not recipe.pypi:
             return runtime_id
         files = {"Dockerfile": packages_dockerfile(recipe).encode()}
-        key = _key("packages", files, base=runtime_id)
+        key = content_key("packages", files, base=runtime_id)
         if (found := await self._found(key)) is not None:
             return found.image_id
         _must_build(build, recipe.name)
@@ -176,7 +176,7 @@ class Images:
 
     async def _supervisor(self, base_id: str, build: bool) -> ImageFacts:
         files = {**read_context(self._dockerfiles / "supervisor"), **supervisor_sources()}
-        key = _key("supervisor", files, base=base_id)
+        key = content_key("supervisor", files, base=base_id)
         if (found := await self._found(key)) is not None:
             return found
         _must_build(build, "supervisor")
@@ -184,7 +184,7 @@ class Images:
 
     async def _box(self, recipe: ImageRecipe, runtime_id: str, supervisor: ImageFacts, build: bool) -> ImageFacts:
         dockerfile = f"ARG BASE_IMAGE\nFROM ${{BASE_IMAGE}}\nCOPY supervisor {SUPERVISOR_PATH}\n".encode()
-        key = _key("box", {"Dockerfile": dockerfile}, base=runtime_id, supervisor=supervisor.image_id)
+        key = content_key("box", {"Dockerfile": dockerfile}, base=runtime_id, supervisor=supervisor.image_id)
         if (found := await self._found(key)) is not None:
             return found
         _must_build(build, recipe.name)
@@ -284,7 +284,7 @@ def packages_dockerfile(recipe: ImageRecipe) -> str:
     return "\n".join(["ARG BASE_IMAGE", "FROM ${BASE_IMAGE}", *steps, ""])
 
 
-def _key(kind: str, files: Mapping[str, bytes], **of: str) -> str:
+def content_key(kind: str, files: Mapping[str, bytes], **of: str) -> str:
     """The content key: the digest of the files, of what the image is made from, and of the architecture."""
     contents = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
     return digest({"kind": kind, "files": contents, "of": of, "architecture": platform.machine()})

@@ -46,7 +46,7 @@ class Owner:
     @classmethod
     def current(cls) -> Owner:
         """This process."""
-        return cls(_boot_id(), _pid_namespace(), os.getpid(), _started(os.getpid()) or "unknown")
+        return cls(_boot_id(), _pid_namespace(), os.getpid(), started_of(os.getpid()) or "unknown")
 
     def labels(self, lifetime_s: float) -> dict[str, str]:
         """The labels of a container that belongs to this process and is not meant to live longer than `lifetime_s`."""
@@ -92,7 +92,7 @@ async def sweep(engine: Engine, here: Owner | None = None) -> int:
     now_s = (await engine.facts()).now_s
     removed = 0
     for container in owned:
-        if is_abandoned(container, owner, _started, now_s):
+        if is_abandoned(container, owner, started_of, now_s):
             await engine.remove(container.container_id)
             removed += 1
     return removed
@@ -138,7 +138,7 @@ def _pid_namespace() -> str:
         return "none"
 
 
-def _started(pid: int) -> str | None:
+def started_of(pid: int) -> str | None:
     """When a process started; None if it is not alive (a zombie is not)."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
