@@ -18,14 +18,18 @@ def most_assigned(wanted: Sequence[int], accepted: Sequence[Sequence[int]], item
     """
     owner = [_FREE] * items
     got = [0] * len(wanted)
-    while True:
+    is_growing = True
+    while is_growing:
         layers = _layers(wanted, got, accepted, owner)
         if layers is None:
-            return got
+            break
+        is_growing = False
         cursors = [0] * len(wanted)
         for root in range(len(wanted)):
             while got[root] < wanted[root] and _augment(root, layers, cursors, accepted, owner):
                 got[root] += 1
+                is_growing = True
+    return got
 
 
 def _layers(

@@ -20,6 +20,8 @@ from grader.core.tool_conditions import ToolCondition, ToolPrecededBy, ToolsCall
 from grader.core.tri import Tri
 from grader.core.verdict import ConditionVerdict
 from grader.errors import UsageError
+from grader.scorers.base import Scorer
+from grader.scorers.composite import FirstDetermined
 from grader.scorers.order import judge_order
 from grader.scorers.preceded_by import judge_preceded_by
 from grader.scorers.tool_evidence import Part, ToolEvidence, conclude, read_tools
@@ -168,6 +170,21 @@ class MessageToolPrecededByScorer(_ToolScorer[ToolPrecededBy]):
 
     def _judge(self, condition: ToolPrecededBy, evidence: ToolEvidence) -> Sequence[Part]:
         return judge_preceded_by(condition, evidence, 0)
+
+
+def tool_scorers(*, clock_skew_tolerance_ns: int = 0) -> tuple[Scorer, ...]:
+    """A scorer for every tool condition: over a trace, and where that settles nothing, over the conversation.
+
+    Raises UsageError for a negative tolerance.
+    """
+    order = OtelToolCallOrderScorer(clock_skew_tolerance_ns=clock_skew_tolerance_ns)
+    gate = OtelToolPrecededByScorer(clock_skew_tolerance_ns=clock_skew_tolerance_ns)
+    return (
+        FirstDetermined([OtelToolCallScorer(), MessageToolCallScorer()]),
+        FirstDetermined([order, MessageToolCallOrderScorer()]),
+        FirstDetermined([OtelToolsNotCalledScorer(), MessageToolsNotCalledScorer()]),
+        FirstDetermined([gate, MessageToolPrecededByScorer()]),
+    )
 
 
 def seen_in_messages(payload: ToolsPayload) -> ToolsPayload:

@@ -23,6 +23,7 @@ from grader.scorers.tool_scorers import (
     OtelToolPrecededByScorer,
     OtelToolsNotCalledScorer,
     seen_in_messages,
+    tool_scorers,
 )
 from tests.unit.scorers.tool_samples import COMPLETE, NO_CONTENT, call, given, observed, payload, tool
 
@@ -175,3 +176,12 @@ def test_without_content_names_and_times_are_judged_as_ever() -> None:
     assert OtelToolsNotCalledScorer().score(NOT_SEND, observation).value is F
     assert OtelToolCallScorer().score(ToolsCalled(tools=(tool("send", to="x"),)), observation).value is U
     assert OtelToolCallScorer().score(ToolsCalled(tools=(tool("gone", to="x"),)), observation).value is F
+
+
+def test_there_is_a_scorer_for_every_tool_condition() -> None:
+    scorers = tool_scorers(clock_skew_tolerance_ns=7)
+    assert [scorer.reads for scorer in scorers] == [ToolsCalled, ToolsCalledInOrder, ToolsNotCalled, ToolPrecededBy]
+    assert [("=7" in scorer.identity) for scorer in scorers] == [False, True, False, True]
+    by_type = {scorer.reads: scorer for scorer in scorers}
+    assert by_type[ToolsNotCalled].score(NOT_SEND, observed(only_messages("send"))).value is F
+    assert by_type[ToolsCalledInOrder].score(AB, observed(payload(call("send"), call("look")))).value is U
