@@ -6,6 +6,10 @@
 
 enum core_state { CORE_IDLE, CORE_RUNNING, CORE_KILLING, CORE_HAND };
 
+struct excuses { /* time that is not charged to the run */
+    uint64_t late, foreign_delay, steal;
+};
+
 struct before { /* counters at the start of a run */
     uint64_t cpu, own_cpu, memory, peak, hits, oom_kills, throttled, steal, late, foreign_delay;
 };
@@ -28,6 +32,7 @@ struct core {
     uint64_t request[Q_FIELDS];
     uint64_t result[R_FIELDS];
     struct before before;
+    struct excuses at_stop; /* what the supervisor went by when it stopped the run */
     int strings_fd, hand_fd, report_fd, out_read, err_read;
     int main_ended;
     uint64_t begun_ns, killing_ns, hand_ns, next_cpu_ns, next_counters_ns;
@@ -43,6 +48,7 @@ void run_start(struct core *core, const struct message *message, int *fds);
 void run_watch(struct core *core);
 void run_read_report(struct core *core);
 void run_stop(struct core *core, enum killed_for cause);
+struct excuses run_excuses(const struct core *core);
 void run_counters(struct core *core);
 
 /* end.c: kill, reap, measure, collect, scrub, report */

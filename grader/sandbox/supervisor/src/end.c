@@ -176,10 +176,11 @@ static void final_measures(struct core *core)
     r[R_OOM_KILLS] = difference(measure_oom_kills(m), b->oom_kills);
     r[R_LIMIT_HITS] = difference(measure_hits(m), b->hits);
     r[R_THROTTLED] = difference(measure_throttled(m), b->throttled);
-    r[R_STEAL] = difference(measure_steal(m), b->steal);
-    uint64_t late = difference(atomic_load(&core->canary_page->late_ns), b->late);
-    r[R_FOREIGN_DELAY] = difference(atomic_load(&core->canary_page->foreign_delay_ns), b->foreign_delay);
-    r[R_LATENESS] = late > r[R_FOREIGN_DELAY] ? late : r[R_FOREIGN_DELAY];
+    /* What was excused after the decision to stop must not make it look as if the limit had been kept. */
+    struct excuses excuses = r[R_KILLED_FOR] == KILL_NONE ? run_excuses(core) : core->at_stop;
+    r[R_STEAL] = excuses.steal;
+    r[R_FOREIGN_DELAY] = excuses.foreign_delay;
+    r[R_LATENESS] = excuses.late > excuses.foreign_delay ? excuses.late : excuses.foreign_delay;
     r[R_MAX_LATE] = atomic_load(&core->canary_page->max_late_ns);
     if (!core->main_ended)
         r[R_WALL] = now_ns() - core->begun_ns;

@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #define CPU_POLL_NS (10 * NS_PER_MS)
-#define STEAL_TICK_NS (10 * NS_PER_MS)
 #define COUNTERS_NS (100 * NS_PER_MS)
 /* A shorter run does not pay for the canary: what it waited in so short a time decides nothing, wall limits being longer. */
 #define CANARY_AFTER_NS (20 * NS_PER_MS)
@@ -26,7 +25,7 @@ static void note_before(struct core *core)
     b->hits = measure_hits(m);
     b->oom_kills = measure_oom_kills(m);
     b->throttled = measure_throttled(m);
-    b->steal = measure_steal(m);
+    b->steal = UNKNOWN; /* see run_watch: /proc/stat is too dear for a short run */
     b->late = atomic_load(&core->canary_page->late_ns);
     b->foreign_delay = atomic_load(&core->canary_page->foreign_delay_ns);
     atomic_store(&core->canary_page->max_late_ns, 0);
@@ -109,9 +108,19 @@ void run_read_report(struct core *core)
 
 void run_stop(struct core *core, enum killed_for cause)
 {
-    if (core->result[R_KILLED_FOR] == KILL_NONE)
+    if (core->result[R_KILLED_FOR] == KILL_NONE) {
         core->result[R_KILLED_FOR] = cause; /* the first cause stands */
+        core->at_stop = run_excuses(core);
+    }
     end_begin(core);
+}
+
+struct excuses run_excuses(const struct core *core)
+{
+    const struct canary_page *page = core->canary_page;
+    return (struct excuses){.late = difference(atomic_load(&page->late_ns), core->before.late),
+                            .foreign_delay = difference(atomic_load(&page->foreign_delay_ns), core->before.foreign_delay),
+                            .steal = difference(measure_steal(&core->measures), core->before.steal)};
 }
 
 static uint64_t counted_lateness(const struct core *core)
@@ -151,14 +160,13 @@ static void wake_canary(struct core *core)
 }
 
 /* Time that the hypervisor took away can be booked as the program's, and is not charged to it. So the run may use that
-   much more (at most three times its limit): else a kill right at the limit would prove nothing on a machine with steal.
-   Steal is counted in ticks, and one more may be booked until the end. */
+   much more (at most three times its limit): else a kill right at the limit would prove nothing on a machine with steal. */
 static uint64_t cpu_allowed(const struct core *core)
 {
     uint64_t limit = core->request[Q_CPU_NS], now = measure_steal(&core->measures), then = core->before.steal;
     if (now == UNKNOWN || then == UNKNOWN || now <= then)
         return limit;
-    uint64_t stolen = now - then + STEAL_TICK_NS;
+    uint64_t stolen = now - then;
     return limit + (stolen < 2 * limit ? stolen : 2 * limit);
 }
 
@@ -174,6 +182,8 @@ void run_watch(struct core *core)
         wake_canary(core);
     if (now >= core->next_cpu_ns) {
         core->next_cpu_ns = now + CPU_POLL_NS;
+        if (core->before.steal == UNKNOWN && now - core->begun_ns >= CPU_POLL_NS)
+            core->before.steal = measure_steal(&core->measures);
         uint64_t used = used_cpu(core);
         if (used != UNKNOWN && used > core->request[Q_CPU_NS] && used > cpu_allowed(core)) {
             run_stop(core, KILL_CPU);
