@@ -15,11 +15,6 @@ pytestmark = pytest.mark.anyio
 PROFILE = ProfileInForce(name="contract", image_id="none")
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def compile_probe(program: Program) -> Answer:
     fails = b"wrong" in b" ".join(program.compile_command or ())
     return Behaviour(exit_code=3, stderr=b"wrong\n") if fails else Behaviour()

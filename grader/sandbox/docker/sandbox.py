@@ -12,7 +12,7 @@ from typing import cast
 
 import anyio
 
-from grader.core.reasons import ReasonCode
+from grader.core.reasons import ReasonCode, ReasonKind
 from grader.errors import PrerequisiteError, SandboxError
 from grader.sandbox.base import Facts, Failed, ImageSource, Isolation, Program, Sandbox, Seat
 from grader.sandbox.docker.box import Box, BoxHost
@@ -139,10 +139,15 @@ class DockerSandbox:
         return sorted(there & os.sched_getaffinity(0)) or sorted(there)
 
     async def box_image(self, image_id: str) -> RuntimeImage:
-        """The image for the boxes of a profile's image: known from `image`, or found (and built) now."""
+        """The image for the boxes of a profile's image: known from `image`, or found (with the supervisor added) now.
+
+        Raises PrerequisiteError, SandboxError.
+        """
         opened = self._open()
         known = opened.images.get(image_id)
         if known is None:
+            if await opened.host.engine.image(image_id) is None:
+                raise PrerequisiteError(f"the engine has no image {image_id}", code=ReasonCode.IMAGE_MISSING)
             recipe = ImageRecipe(image_id.removeprefix("sha256:")[:12], reference=image_id)
             known = await Images(opened.host.engine, self._dockerfiles, lambda _: None).runtime(recipe)
             opened.know(known)
@@ -194,8 +199,11 @@ class _Boxes:
         """A new box of this kind. Raises NoBoxError."""
         try:
             image = await self._sandbox.box_image(kind.image_id)
-        except PrerequisiteError as error:
-            raise NoBoxError(Failed(ReasonCode(error.code), error.message, retryable=False)) from error
+        except (PrerequisiteError, SandboxError) as error:
+            code = ReasonCode(error.code)
+            code = code if code.kind is ReasonKind.MISSING else ReasonCode.IMAGE_MISSING
+            retryable = code is ReasonCode.ENGINE_UNREACHABLE
+            raise NoBoxError(Failed(code, error.message, retryable=retryable)) from error
         cpus = self._slots.choose(kind.cpus)
         if len(cpus) < kind.cpus:
             self.not_enforced.add(f"a box got {len(cpus)} CPUs, not {kind.cpus}: there are no more")

@@ -18,11 +18,6 @@ PROFILE = ProfileInForce(name="any", image_id="none")
 LOST = Failed(ReasonCode.BOX_LOST, "gone", retryable=False)
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def invocation(bench: Bench, **limits: float) -> Invocation:
     return bench.invocation(b"x", limits=bench.limits(**limits), collect=(b"f",))
 

@@ -11,11 +11,6 @@ from grader.sandbox.docker.pool import CLOSING_AT_MOST, Pool, PoolLimits, Rate
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 class Box:
     def __init__(self, engine: "Engine") -> None:
         self.engine = engine

@@ -25,11 +25,6 @@ KEPT = (SubmissionFile(b"made", b"product", executable=True),)
 LOST = BoxLostError(BoxLoss("eof", has_begun=True))
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def outcome(exit_code: int = 0) -> RunOutcome:
     nothing = StreamOutcome(captured=Captured.whole(b""))
     measures = Measures(exit_code=exit_code, wall_time_ns=1)

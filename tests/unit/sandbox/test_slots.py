@@ -17,11 +17,6 @@ from grader.sandbox.docker.slots import NoSlotError, Slots, runtime_directory
 pytestmark = pytest.mark.anyio
 
 
-@pytest.fixture
-def anyio_backend() -> str:
-    return "asyncio"
-
-
 def test_the_runtime_directory_is_the_one_named_or_the_users() -> None:
     assert runtime_directory({"GRADER_RUNTIME_DIR": "/a", "XDG_RUNTIME_DIR": "/b"}) == Path("/a")
     assert runtime_directory({"XDG_RUNTIME_DIR": "/b"}) == Path("/b/grader")
