@@ -61,8 +61,8 @@ class Hello:
 
     @property
     def seccomp_mode(self) -> int | None:
-        """0 none, 2 a filter."""
-        return _number(self.status("Seccomp"))
+        """What the engine had put on when the supervisor started, before its own filter: 0 none, 2 a filter."""
+        return self.number("seccomp.at_start")
 
     @property
     def no_new_privileges(self) -> bool | None:

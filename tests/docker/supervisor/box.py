@@ -60,7 +60,9 @@ def build_image(client: Any, folder: Path) -> str:
             entry.size, entry.mode = len(content), 0o644 if name == "text" else 0o755
             tar.addfile(entry, io.BytesIO(content))
     context.seek(0)
-    lines = list(client.build(fileobj=context, custom_context=True, decode=True, rm=True, labels={LABEL: "1"}))
+    # A label of its own gives each session an image of its own: two at once must not remove each other's.
+    own = {LABEL: random.randbytes(8).hex()}
+    lines = list(client.build(fileobj=context, custom_context=True, decode=True, rm=True, labels=own))
     built = [line["aux"]["ID"] for line in lines if "aux" in line]
     assert built, lines
     return str(built[-1])

@@ -246,6 +246,7 @@ def test_the_filter_is_a_wall_of_its_own(new_box: NewBox) -> None:
     answers = said(box.probe("filter"))
     allowed = {name for name, answer in answers.items() if answer == "ok"}
     assert allowed == {"unix", "inet", "inet6", "route", "unshare-files", "traceme"}
+    assert box.hello.seccomp_mode == 0  # so the handshake tells on an engine without a profile
     assert box.probe("int80").signal == 31
 
 

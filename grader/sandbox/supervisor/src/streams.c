@@ -25,6 +25,7 @@ static void stream_reset(struct stream *stream, uint64_t keep, uint64_t kill)
     stream->kill = kill;
     stream->kept_bytes = stream->total = 0;
     stream->hashing = stream->closed_early = stream->told = 0;
+    stream->ended_ns = 0;
     atomic_store(stream->shared_total, 0);
 }
 
@@ -73,6 +74,15 @@ static int main_goes_on(const struct front *front)
     return (flags & 0x4u /* PF_EXITING */) == 0;
 }
 
+/* Most streams end because main does, and then the core says so within a moment. Only if it does not is it asked for. */
+void stream_watch(struct front *front, struct stream *stream)
+{
+    if (stream->ended_ns == 0 || now_ns() - stream->ended_ns < NS_PER_MS)
+        return;
+    stream->closed_early = main_goes_on(front);
+    stream->ended_ns = 0;
+}
+
 void stream_drain(struct front *front, struct stream *stream, int index)
 {
     struct front_page *page = front->options->page;
@@ -95,7 +105,7 @@ void stream_drain(struct front *front, struct stream *stream, int index)
         if (got <= 0) { /* every copy of the writing end is closed */
             close(stream->fd);
             stream->fd = -1;
-            stream->closed_early = main_goes_on(front);
+            stream->ended_ns = front->ended ? 0 : now_ns();
             return;
         }
         if (room > 0)
