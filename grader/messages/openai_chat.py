@@ -19,7 +19,7 @@ class OpenAIChat:
 
     def read(self, message: Json, rules: ContentRules) -> Iterator[Item]:
         """The calls and answers of one message."""
-        role = message.get("role")
+        role = string(message.get("role"))
         if role == "assistant":
             for call in objects(message.get("tool_calls")):
                 kind = "custom" if isinstance(call.get("custom"), dict) else "function"

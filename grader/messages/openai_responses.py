@@ -33,7 +33,7 @@ class OpenAIResponses:
             yield answer(call_id, message.get("output"))
         elif kind in _HOSTED:
             yield Asked(_HOSTED[kind], call_id, NOT_RECORDED)
-            if message.get("status") in {"completed", "failed"}:
+            if string(message.get("status")) in {"completed", "failed"}:
                 yield Answered(call_id, failed=message.get("status") == "failed")
         elif kind == "mcp_call":
             yield Asked(string(message.get("name")) or kind, call_id, call_arguments(message.get("arguments"), rules))

@@ -107,7 +107,7 @@ def _unread(span: Span, is_pending: bool) -> SpanFacts:
 
 def _unread_tool(span: Span) -> SpanFacts | None:
     for key, values in _UNREAD_TOOLS.items():
-        if key in span.attributes and (values is None or span.attributes.get(key) in values):
+        if key in span.attributes and (values is None or span.attributes.text(key) in values):
             return SpanFacts(
                 Role.POSSIBLE_TOOL, detail=f"{key} marks a tool, in names that are not read", looks_like_ai=True
             )

@@ -50,6 +50,7 @@ class GenAI:
         operation = attributes.get(OPERATION)
         if isinstance(operation, Unreadable):
             return Reading(Role.POSSIBLE_TOOL, self.name, detail="its operation is given twice, differently")
+        operation = operation if operation is None or isinstance(operation, str) else str(operation)[:100]
         is_tool = self._is_tool(operation, attributes)
         if is_tool or "mcp.method.name" in attributes:
             excluded = self._excluded_span(span)

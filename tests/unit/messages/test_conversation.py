@@ -137,24 +137,8 @@ def test_what_is_no_conversation_is_a_clear_error(case: str) -> None:
 
 WORDS = ["assistant", "user", "tool", "tool_use", "function_call", "c1"]
 KEYS = [
-    "role",
-    "content",
-    "type",
-    "tool_calls",
-    "function",
-    "name",
-    "id",
-    "tool_call_id",
-    "input",
-    "output",
-    "messages",
-    "requests",
-    "error",
-    "request",
-    "response",
-    "choices",
-    "message",
-    "arguments",
+    *("role", "content", "type", "tool_calls", "function", "name", "id", "tool_call_id", "input", "output"),
+    *("messages", "requests", "error", "request", "response", "choices", "message", "arguments"),
 ]
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.sampled_from(WORDS),

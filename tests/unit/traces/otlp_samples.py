@@ -80,7 +80,8 @@ def any_value(value: object) -> dict[str, object]:
     if isinstance(value, int):
         return {"intValue": str(value)}
     if isinstance(value, float):
-        return {"doubleValue": value}
+        names = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+        return {"doubleValue": names.get(str(value), value)}
     if isinstance(value, str):
         return {"stringValue": value}
     if isinstance(value, list):

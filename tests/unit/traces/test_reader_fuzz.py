@@ -100,3 +100,43 @@ def _reads_or_refuses(data: bytes) -> None:
     except TraceError:
         return
     assert type(payload).model_validate_json(payload.model_dump_json()) == payload
+
+
+KEYS = [
+    *("gen_ai.operation.name", "gen_ai.tool.name", "gen_ai.tool.call.id", "gen_ai.tool.call.arguments", "input.value"),
+    *("openinference.span.kind", "tool.name", "tool.id", "tool.parameters", "output.value", "gen_ai.output.messages"),
+    *("mcp.method.name", "error.type", "logfire.msg", "logfire.span_type", "traceloop.span.kind", "gen_ai.tool.type"),
+    *("gcp.vertex.agent.tool_call_args", "gcp.vertex.agent.tool_response", "gen_ai.request.model", "tool_calls"),
+    *("gen_ai.completion.0.tool_calls.0.name", "llm.output_messages.0.message.tool_calls.0.tool_call.function.name"),
+]
+WORDS = [
+    "execute_tool",
+    "chat",
+    "TOOL",
+    "LLM",
+    "AGENT",
+    "t",
+    "{",
+    "{}",
+    '{"a":1}',
+    "tools/call",
+    '[{"parts":[{"type":"tool_call"}]}]',
+]
+PLAIN = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.floats() | st.sampled_from(WORDS),
+    lambda inner: (
+        st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["a", "type", "parts"]), inner, max_size=2)
+    ),
+    max_leaves=5,
+)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.dictionaries(st.sampled_from(KEYS), PLAIN, max_size=6), min_size=1, max_size=3),
+    st.sampled_from(sorted(ENCODINGS)),
+)
+def test_attributes_of_any_type_never_crash_a_vocabulary(found: list[dict[str, object]], encoding: str) -> None:
+    events = (("gen_ai.choice", found[0]), ("gen_ai.client.inference.operation.details", found[-1]))
+    spans = [S(number, attributes=attributes, events=events) for number, attributes in enumerate(found, start=2)]
+    _reads_or_refuses(ENCODINGS[encoding]([[root(), *spans]]))
