@@ -52,7 +52,7 @@ class Hello:
         return int(text) if text is not None and re.fullmatch(r"-?[0-9]{1,20}", text) else None
 
     def status(self, key: str) -> str | None:
-        """A field of /proc/1/status, such as `Seccomp`."""
+        """A field of /proc/1/status, such as `Seccomp`, as it was before the supervisor changed anything."""
         for line in (self.text("/proc/1/status") or "").splitlines():
             name, colon, value = line.partition(":")
             if colon and name == key:
@@ -61,8 +61,9 @@ class Hello:
 
     @property
     def seccomp_mode(self) -> int | None:
-        """What the engine had put on when the supervisor started, before its own filter: 0 none, 2 a filter."""
-        return self.number("seccomp.at_start")
+        """What the engine put on (the supervisor's own filter is not in it): 0 none, 2 a filter."""
+        value = self.status("Seccomp")
+        return int(value) if value is not None and value.isdigit() else None
 
     @property
     def no_new_privileges(self) -> bool | None:
@@ -159,10 +160,6 @@ class Hello:
     def machine(self) -> str | None:
         """As `uname -m` says it."""
         return self.text("uname.machine")
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and text.isdigit() else None
 
 
 def _mount(line: bytes) -> Mount | None:

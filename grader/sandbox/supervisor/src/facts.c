@@ -12,7 +12,7 @@
 #define FACT_BYTES 60000
 
 static const char *const files[] = {
-    "/proc/1/status", "/proc/1/limits", "/proc/1/cgroup", "/proc/self/status", "/proc/self/mountinfo", "/proc/self/uid_map", "/proc/self/gid_map",
+    "/proc/1/limits", "/proc/1/cgroup", "/proc/self/status", "/proc/self/mountinfo", "/proc/self/uid_map", "/proc/self/gid_map",
     "/proc/net/dev", "/proc/net/route", "/proc/sys/kernel/shmmni", "/proc/sys/kernel/msgmni", "/proc/sys/kernel/sem",
     "/proc/sys/fs/mqueue/queues_max", "/proc/sys/net/ipv4/tcp_max_tw_buckets", "/proc/sys/kernel/hostname",
     "/proc/sys/kernel/random/boot_id", "/proc/swaps",
@@ -68,6 +68,7 @@ static void send_system(struct front *front)
 
 void facts_send(struct front *front)
 {
+    send_fact(front, "/proc/1/status", front->options->status, strlen(front->options->status), 0);
     for (size_t i = 0; i < sizeof files / sizeof *files; i++)
         send_file(front, files[i]);
     send_system(front);

@@ -165,7 +165,8 @@ uint64_t limits_clamped(const uint64_t *request); /* bit n: rlimit n will be set
 struct front_options {
     int core_fd;
     uint64_t idle_ns, start_ns;
-    const char *facts; /* lines `name value` that the core knows */
+    const char *facts;  /* lines `name value` that the core knows */
+    const char *status; /* /proc/1/status as the engine made it */
     struct front_page *page;
 };
 _Noreturn void front_main(const struct front_options *options);

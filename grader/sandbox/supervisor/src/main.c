@@ -23,6 +23,7 @@
 
 static struct core the_core;
 static char facts_text[8192];
+static char status_text[8192];
 
 static _Noreturn void die(const char *what)
 {
@@ -76,6 +77,17 @@ static void gather_facts(const struct core *core, int ptmx)
         if (core->measures.cpu_mask[cpu / 64] >> (cpu % 64) & 1)
             used += (size_t)snprintf(cpus + used, sizeof cpus - used, used > 0 ? ",%u" : "%u", cpu);
     add_fact("affinity.cpus", "%s", cpus);
+}
+
+/* What the engine made of us, taken down before our own filter and our own no_new_privs could be taken for its. */
+static void read_own_status(void)
+{
+    int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : read(fd, status_text, sizeof status_text - 1);
+    if (got <= 0)
+        die("/proc/self/status");
+    close(fd);
+    status_text[got] = 0;
 }
 
 static void *shared_page(void)
@@ -135,7 +147,7 @@ static void start_front(struct core *core, uint64_t idle_ns)
     if (munmap(core->canary_page, 4096) != 0 || munmap(core->hand_report, 4096) != 0 || become(core->front_id) != 0)
         _exit(92);
     static struct front_options options;
-    options = (struct front_options){pair[1], idle_ns, core->start_ns, facts_text, core->front_page};
+    options = (struct front_options){pair[1], idle_ns, core->start_ns, facts_text, status_text, core->front_page};
     front_main(&options);
 }
 
@@ -199,9 +211,8 @@ int main(int argc, char **argv)
     core->canary_page = shared_page();
     core->hand_report = shared_page();
     core->strings_fd = core->hand_fd = core->report_fd = core->out_read = core->err_read = -1;
-    /* Put on here and inherited by every process of the box: for each run it would cost 80 microseconds. What the engine
-     * had put on by itself is told apart. */
-    add_fact("seccomp.at_start", "%d", prctl(PR_GET_SECCOMP));
+    read_own_status();
+    /* Put on here and inherited by every process of the box: for each run it would cost 80 microseconds. */
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || filter_install() != 0)
         die("the seccomp filter");
     gather_facts(core, ptmx);

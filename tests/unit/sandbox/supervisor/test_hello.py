@@ -24,15 +24,11 @@ LIMITS = (
 
 
 def test_status() -> None:
-    box = Hello(1, {"/proc/1/status": STATUS, "seccomp.at_start": b"2"}, {})
+    box = Hello(1, {"/proc/1/status": STATUS}, {})
     assert (box.seccomp_mode, box.no_new_privileges) == (2, True)
     assert box.capabilities() == {"CHOWN", "KILL", "SETGID", "SETUID"}
     assert box.capabilities("CapBnd") == {"CHOWN", "DAC_OVERRIDE", "KILL", "SETGID", "SETUID"}
     assert box.capabilities("CapAmb") is None
-
-
-def test_the_supervisors_own_filter_is_not_taken_for_the_engines() -> None:
-    assert Hello(1, {"/proc/1/status": STATUS, "seccomp.at_start": b"0"}, {}).seccomp_mode == 0
 
 
 def test_mounts() -> None:
