@@ -202,6 +202,8 @@ async def _collects_files(bench: Bench) -> None:
         _same("an output file", (got.status, got.captured and got.captured.kept), ("regular", b"made"))
         got = await _file(bench, seat, b"write-big", b"out.txt", b"1000", output_files_bytes=1000)
         _same("a file of exactly the size to keep", got.captured and got.captured.total_bytes, 1000)
+        got = await _file(bench, seat, b"write-big", b"out.txt", b"1001", output_files_bytes=1000)
+        _same("a larger file", (got.status, got.captured), ("too_large", None))
         outcome = await _ended(seat, bench.invocation(b"silent", collect=(b"none",)), _EXIT_0)
         _same("a missing file", outcome.files[0].status, "missing")
         for kind in (b"fifo", b"directory", b"symlink"):

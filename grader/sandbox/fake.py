@@ -364,7 +364,9 @@ def _collected(name: bytes, content: bytes | str | None, limits: EffectiveLimits
         return FileOutcome(name=name, status="missing")
     if isinstance(content, str):
         return FileOutcome(name=name, status="not_regular", kind=content)
-    return FileOutcome(name=name, status="regular", captured=captured(content, limits.output_files_bytes))
+    if len(content) > limits.output_files_bytes:
+        return FileOutcome(name=name, status="too_large", detail=f"{len(content)} bytes")
+    return FileOutcome(name=name, status="regular", captured=Captured.whole(content))
 
 
 async def _no_behaviour(answer: Failed | Hangs) -> Failed:
