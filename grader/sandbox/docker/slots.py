@@ -102,12 +102,10 @@ class Slots:
         """Use the slots of these CPUs. Raises NoSlotError if they do not come free within `at_most_s` seconds."""
         taken: list[_Slot] = []
         try:
-            try:
-                with anyio.fail_after(at_most_s):
-                    for cpu in sorted(cpus):  # always in this order: two who want the same do not wait for each other
-                        taken.append(await self._take(self._slots[cpu]))
-            except TimeoutError as error:
-                raise NoSlotError(f"the CPUs {cpus} were in use for {at_most_s:g} s") from error
+            if len(cpus) == 1 and self._take_at_once(self._slots[cpus[0]]):
+                taken.append(self._slots[cpus[0]])
+            else:
+                await self._take_in_time(cpus, taken, at_most_s)
             yield
         finally:
             for slot in taken:
@@ -132,6 +130,21 @@ class Slots:
         for cpu in cpus:
             self._slots[cpu].boxes -= 1
 
+    def _take_at_once(self, slot: _Slot) -> bool:
+        """The usual case, without a wait or a timer: nobody else wants it, and it is nobody's turn to step back."""
+        if slot.turn.value == 0 or self._is_to_step_back(slot) or not _try_lock(slot.descriptor):
+            return False
+        slot.turn.acquire_nowait()
+        return True
+
+    async def _take_in_time(self, cpus: tuple[int, ...], taken: list[_Slot], at_most_s: float) -> None:
+        try:
+            with anyio.fail_after(at_most_s):
+                for cpu in sorted(cpus):  # always in this order: two who want the same do not wait for each other
+                    taken.append(await self._take(self._slots[cpu]))
+        except TimeoutError as error:
+            raise NoSlotError(f"the CPUs {cpus} were in use for {at_most_s:g} s") from error
+
     async def _take(self, slot: _Slot) -> _Slot:
         await slot.turn.acquire()
         try:
@@ -142,15 +155,19 @@ class Slots:
         return slot
 
     async def _lock(self, slot: _Slot) -> None:
-        now_s = time.monotonic()
-        if now_s - slot.free_since_s > _PAUSE_S:
-            slot.busy_since_s = now_s
-        elif now_s - slot.busy_since_s > FAIR_SHARE_S and self._others_alive(now_s):
+        if self._is_to_step_back(slot):
             await anyio.sleep(STEP_BACK_S)
             slot.busy_since_s = time.monotonic()
         while not _try_lock(slot.descriptor):
             await anyio.sleep(random.uniform(*_LOOK_EVERY_S))
             slot.busy_since_s = time.monotonic()
+
+    def _is_to_step_back(self, slot: _Slot) -> bool:
+        now_s = time.monotonic()
+        if now_s - slot.free_since_s > _PAUSE_S:
+            slot.busy_since_s = now_s
+            return False
+        return now_s - slot.busy_since_s > FAIR_SHARE_S and self._others_alive(now_s)
 
     def _looks_free(self, slot: _Slot) -> bool:
         if slot.turn.value == 0 or not _try_lock(slot.descriptor):

@@ -307,7 +307,8 @@ class Conversation:
         """A whole run up to its start. stdin beyond 16 MiB follows by `stdin_to_send`. Raises ValueError."""
         self._idle()
         stream = len(stdin) > STDIN_BUFFER_BYTES
-        request = replace(request, stream_stdin=stream)
+        if stream != request.stream_stdin:
+            request = replace(request, stream_stdin=stream)
         parts = [requests.encode_put(f.path, f.content, executable=f.executable, run_id=run_id) for f in files]
         parts.append(requests.encode_run(run_id, request))
         parts.append(requests.encode_stdin(run_id, stdin[:STDIN_BUFFER_BYTES]))
