@@ -15,7 +15,8 @@ from tests.unit.cli.conftest import RunIt
 
 GOOD = EngineFacts(
     version="20.10.24", api_version="1.41", name="Docker Engine", engine_id="x", kernel="6", architecture="x86_64",
-    cpus=2, memory_bytes=2**33, cgroup_version="2", runc="1.1", runtimes=("runc",), security=("name=seccomp",), now_s=0.0,
+    cpus=2, memory_bytes=2**33, cgroup_version="2", runc="1.1", runtimes=("runc",),
+    security=("name=seccomp",), now_s=0.0,
 )  # fmt: skip
 SOCKET = "unix:///var/run/docker.sock"
 
