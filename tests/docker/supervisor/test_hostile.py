@@ -293,6 +293,12 @@ def test_sigterm(new_box: NewBox) -> None:
     assert time.monotonic() - start < 10
 
 
+def test_a_run_longer_than_the_idle_limit(new_box: NewBox) -> None:
+    box = new_box(arguments=("--idle-s", "1"))
+    assert box.probe("sleep", "1500").exit_code == 0
+    assert box.probe("exit", "4").exit_code == 4
+
+
 @pytest.mark.parametrize(("option", "code"), [("--idle-s", 6), ("--lifetime-s", 5)])
 def test_limits_of_the_box_itself(new_box: NewBox, option: str, code: int) -> None:
     box = new_box(arguments=(option, "1"))

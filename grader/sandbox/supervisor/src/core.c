@@ -35,7 +35,7 @@ static void answer_open(struct core *core, const struct message *message)
 {
     struct message answer = {.kind = M_OPENED};
     int fd = -1, made = 0;
-    if (message->number == 0 && (core->state == CORE_IDLE || (core->state == CORE_HAND && core->request[Q_KEEP_FILES] > 0)))
+    if (message->number == 0 && (core->state == CORE_IDLE || (core->state == CORE_HAND && !core->clearing && core->request[Q_KEEP_FILES] > 0)))
         fd = tree_put(core->mounts.submission_fd, (const char *)message->text, message->step != 0, 0444, 0, &answer.step, &made);
     else if (message->number == 1 && core->state == CORE_IDLE)
         fd = tree_put(core->mounts.fd[core->mounts.work], (const char *)message->text, message->step != 0, 0644, core->run_id,

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #define STALL_MS 60000
+#define ANSWER_MS 120000 /* more than the core ever takes: emptying /submission is the longest */
 
 static struct front the_front; /* large: not for the stack */
 
@@ -89,7 +90,7 @@ static void take_counters(struct front *front, const struct message *message)
     front_frame(front, B_COUNTERS, front->run_id, payload, sizeof payload, NULL, 0);
 }
 
-/* 1: one was taken. `opened` and `fds` are filled when it is an answer to front_open. */
+/* 1: one was taken. What is an answer to a question is left to the one who asked. */
 static int take_message(struct front *front, struct message *message, int *fd)
 {
     int got = message_receive(front->options->core_fd, message, fd, 1);
@@ -97,7 +98,6 @@ static int take_message(struct front *front, struct message *message, int *fd)
         _exit(FATAL_SYSTEM); /* the core is gone, and with it the box */
     if (got == 0)
         return 0;
-    uint8_t payload[8];
     switch (message->kind) {
     case M_COUNTERS:
         take_counters(front, message);
@@ -106,17 +106,26 @@ static int take_message(struct front *front, struct message *message, int *fd)
         front->end = *message;
         front->ended = 1;
         break;
-    case M_CLEARED:
-        put32(payload, (uint32_t)message->error);
-        put32(payload + 4, 0);
-        front_frame(front, B_CLEARED, 0, payload, sizeof payload, NULL, 0);
-        break;
     case M_FATAL:
         front_fatal(front, message->number, message->error, (const char *)message->text);
     default:
         break;
     }
     return 1;
+}
+
+int front_await(struct front *front, struct message *message, uint32_t kind)
+{
+    for (;;) {
+        struct pollfd answer = {.fd = front->options->core_fd, .events = POLLIN};
+        int fd = -1;
+        if (poll(&answer, 1, ANSWER_MS) <= 0)
+            front_fatal(front, FATAL_SYSTEM, errno, "the core does not answer");
+        if (take_message(front, message, &fd) == 1 && message->kind == kind)
+            return fd;
+        if (fd >= 0)
+            close(fd);
+    }
 }
 
 int front_open(struct front *front, uint32_t tree, int executable, const uint8_t *path, size_t path_bytes, uint32_t *step, uint32_t *error)
@@ -130,19 +139,10 @@ int front_open(struct front *front, uint32_t tree, int executable, const uint8_t
     memcpy(message.text, path, path_bytes);
     message.text_bytes = (uint32_t)path_bytes;
     front_ask(front, &message, NULL, 0);
-    for (;;) {
-        struct pollfd answer = {.fd = front->options->core_fd, .events = POLLIN};
-        int fd = -1;
-        if (poll(&answer, 1, STALL_MS) <= 0)
-            front_fatal(front, FATAL_SYSTEM, errno, "the core does not answer");
-        if (take_message(front, &message, &fd) == 1 && message.kind == M_OPENED) {
-            *step = message.step;
-            *error = (uint32_t)message.error;
-            return fd;
-        }
-        if (fd >= 0)
-            close(fd);
-    }
+    int fd = front_await(front, &message, M_OPENED);
+    *step = message.step;
+    *error = (uint32_t)message.error;
+    return fd;
 }
 
 static void read_client(struct front *front)

@@ -54,6 +54,8 @@ void front_frame(struct front *front, uint16_t type, uint64_t run_id, const void
 void front_flush(struct front *front);
 _Noreturn void front_fatal(struct front *front, uint32_t code, int error, const char *text);
 void front_ask(struct front *front, const struct message *message, const int *fds, size_t count);
+/* Wait for the core's answer of that kind; gives the descriptor that came with it, or -1. */
+int front_await(struct front *front, struct message *message, uint32_t kind);
 /* Open a file in the box by way of the core. A descriptor, or -1 with `step` and `error`. */
 int front_open(struct front *front, uint32_t tree, int executable, const uint8_t *path, size_t path_bytes, uint32_t *step, uint32_t *error);
 

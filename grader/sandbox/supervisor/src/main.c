@@ -140,6 +140,9 @@ static void start_front(struct core *core, uint64_t idle_ns)
     if (core->front > 0) {
         close(pair[1]);
         core->front_fd = pair[0];
+        /* A front that has been taken over and reads nothing must not hold up the one who keeps the limits. */
+        if (fcntl(pair[0], F_SETFL, O_NONBLOCK) != 0)
+            die("fcntl");
         return;
     }
     unblock_signals();

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -41,10 +42,35 @@ uint64_t cpu_of_process(pid_t pid)
     return (uint64_t)t.tv_sec * NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-static int open_first(const char *const *paths)
+static char prefix[512]; /* the folder of the box's own cgroup, with a slash at the end */
+
+/* With a cgroup namespace of its own (what engines do) the box's cgroup is the root of what it sees. Without one, version 2
+ * shows the whole machine's tree, whose root would count everybody: then /proc/self/cgroup says where we are. */
+static void find_prefix(void)
 {
-    for (; *paths != NULL; paths++) {
-        int fd = open(*paths, O_RDONLY | O_CLOEXEC);
+    char text[400];
+    strcpy(prefix, CGROUP);
+    int fd = open("/proc/self/cgroup", O_RDONLY | O_CLOEXEC);
+    ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
+    if (fd >= 0)
+        close(fd);
+    if (got <= 0)
+        return;
+    text[got] = 0;
+    if (strncmp(text, "0::/", 4) != 0 || text[4] == '\n' || strstr(text, "..") != NULL)
+        return;
+    text[strcspn(text, "\n")] = 0;
+    int size = snprintf(prefix, sizeof prefix, "%s%s/", CGROUP, text + 4);
+    if (size < 0 || size >= (int)sizeof prefix || access(prefix, X_OK) != 0)
+        strcpy(prefix, CGROUP);
+}
+
+static int open_first(const char *const *names)
+{
+    char path[640];
+    for (; *names != NULL; names++) {
+        int size = snprintf(path, sizeof path, "%s%s", prefix, *names);
+        int fd = size < 0 || size >= (int)sizeof path ? -1 : open(path, O_RDONLY | O_CLOEXEC);
         if (fd >= 0)
             return fd;
     }
@@ -56,25 +82,26 @@ static int open_first(const char *const *paths)
 void measures_open(struct measures *m)
 {
     memset(m, 0, sizeof *m);
+    find_prefix();
     m->version = access(CGROUP "cgroup.controllers", R_OK) == 0 ? 2 : 1;
     if (m->version == 2) {
-        m->cpu_usage = m->cpu_stat = OPEN_FIRST(CGROUP "cpu.stat");
-        m->memory = OPEN_FIRST(CGROUP "memory.current");
-        m->memory_peak = OPEN_FIRST(CGROUP "memory.peak");
-        m->memory_hits = m->memory_events = OPEN_FIRST(CGROUP "memory.events");
-        m->pids = OPEN_FIRST(CGROUP "pids.current");
+        m->cpu_usage = m->cpu_stat = OPEN_FIRST("cpu.stat");
+        m->memory = OPEN_FIRST("memory.current");
+        m->memory_peak = OPEN_FIRST("memory.peak");
+        m->memory_hits = m->memory_events = OPEN_FIRST("memory.events");
+        m->pids = OPEN_FIRST("pids.current");
     } else {
-        m->cpu_usage = OPEN_FIRST(CGROUP "cpuacct/cpuacct.usage", CGROUP "cpu,cpuacct/cpuacct.usage");
-        m->cpu_stat = OPEN_FIRST(CGROUP "cpu/cpu.stat", CGROUP "cpu,cpuacct/cpu.stat");
-        m->memory = OPEN_FIRST(CGROUP "memory/memory.usage_in_bytes");
-        m->memory_peak = OPEN_FIRST(CGROUP "memory/memory.max_usage_in_bytes");
-        m->memory_hits = OPEN_FIRST(CGROUP "memory/memory.failcnt");
-        m->memory_events = OPEN_FIRST(CGROUP "memory/memory.oom_control");
-        m->pids = OPEN_FIRST(CGROUP "pids/pids.current");
+        m->cpu_usage = OPEN_FIRST("cpuacct/cpuacct.usage", "cpu,cpuacct/cpuacct.usage");
+        m->cpu_stat = OPEN_FIRST("cpu/cpu.stat", "cpu,cpuacct/cpu.stat");
+        m->memory = OPEN_FIRST("memory/memory.usage_in_bytes");
+        m->memory_peak = OPEN_FIRST("memory/memory.max_usage_in_bytes");
+        m->memory_hits = OPEN_FIRST("memory/memory.failcnt");
+        m->memory_events = OPEN_FIRST("memory/memory.oom_control");
+        m->pids = OPEN_FIRST("pids/pids.current");
     }
     if (m->cpu_usage < 0 && m->memory < 0)
         m->version = 0;
-    m->proc_stat = OPEN_FIRST("/proc/stat");
+    m->proc_stat = open("/proc/stat", O_RDONLY | O_CLOEXEC);
     m->cpus = 0;
     cpu_set_t set;
     CPU_ZERO(&set);

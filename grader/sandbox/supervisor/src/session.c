@@ -202,6 +202,7 @@ void session_end(struct front *front)
     front->last_run_id = front->run_id;
     front->run_id = 0;
     front->work_used = 0;
+    front->last_frame_ns = now_ns(); /* idle time starts when the box is free, not when the run was asked for */
 }
 
 /* Frames that belong to a run being prepared or running. Those of the run that has just ended crossed its result. */
@@ -245,7 +246,12 @@ static void clear(struct front *front, const struct frame *frame)
     if (front->state != FRONT_READY || front->put_open || frame->length != 0 || frame->run_id != 0)
         violation(front, "clearing at the wrong moment");
     struct message message = {.kind = M_CLEAR};
+    uint8_t answer[8];
     front_ask(front, &message, NULL, 0);
+    front_await(front, &message, M_CLEARED); /* what the client has already sent after it comes after it */
+    put32(answer, (uint32_t)message.error);
+    put32(answer + 4, 0);
+    front_frame(front, B_CLEARED, 0, answer, sizeof answer, NULL, 0);
 }
 
 void session_frame(struct front *front, const struct frame *frame)
