@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.resources
+import os
 import platform
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,6 +30,7 @@ from grader.sandbox.docker.reaper import Owner
 KIND_LABEL = "grader.image"
 KEY_LABEL = "grader.content-key"
 SUPERVISOR_LABEL = "grader.supervisor-sha256"
+_CERTIFICATES = "/tmp/grader-certificates.pem"
 _PULL_WITHIN_S = 300.0
 _BUILD_LIFETIME_S = 3600.0
 _LARGEST_CONTEXT_BYTES = 64 * 2**20
@@ -167,12 +169,19 @@ class Images:
     async def _with_packages(self, recipe: ImageRecipe, runtime_id: str, build: bool) -> str:
         if not recipe.debian and not recipe.pypi:
             return runtime_id
-        files = {"Dockerfile": packages_dockerfile(recipe).encode()}
-        key = content_key("packages", files, base=runtime_id)
+        # Where the packages come from is the machine's affair: the key is over what they are.
+        key = content_key("packages", {"Dockerfile": packages_dockerfile(recipe).encode()}, base=runtime_id)
         if (found := await self._found(key)) is not None:
             return found.image_id
         _must_build(build, recipe.name)
-        return (await self._made(f"packages-{recipe.name}", key, files, {"BASE_IMAGE": runtime_id})).image_id
+        certificates = _certificates(os.environ) if recipe.pypi else None
+        files = {"Dockerfile": packages_dockerfile(recipe, with_certificates=certificates is not None).encode()}
+        if certificates is not None:
+            files[_CERTIFICATES.rpartition("/")[2]] = certificates
+        args = {"BASE_IMAGE": runtime_id}
+        if recipe.pypi and os.environ.get("PIP_INDEX_URL"):
+            args["PIP_INDEX_URL"] = os.environ["PIP_INDEX_URL"]
+        return (await self._made(f"packages-{recipe.name}", key, files, args)).image_id
 
     async def _supervisor(self, base_id: str, build: bool) -> ImageFacts:
         files = {**read_context(self._dockerfiles / "supervisor"), **supervisor_sources()}
@@ -268,15 +277,22 @@ def supervisor_sources() -> dict[str, bytes]:
     return {f"src/{file.name}": file.read_bytes() for file in folder.iterdir() if file.is_file()}
 
 
-def packages_dockerfile(recipe: ImageRecipe) -> str:
-    """The Dockerfile that adds a profile's packages. Their names were checked: none means anything to a shell."""
+def packages_dockerfile(recipe: ImageRecipe, *, with_certificates: bool = False) -> str:
+    """The Dockerfile that adds a profile's packages. Their names were checked: none means anything to a shell.
+
+    `with_certificates`: pip trusts this machine's bundle, which is in the context (behind a proxy of one's own).
+    """
     steps: list[str] = []
-    clean = "rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/* /root/.cache"
+    clean = f"rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/* /root/.cache {_CERTIFICATES}"
     install = "DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends"
     if recipe.debian:
         steps.append(f"RUN apt-get update && {install} {' '.join(sorted(recipe.debian))} && {clean}")
     if recipe.pypi:
-        pip = "python3 -m pip install --no-cache-dir --break-system-packages --only-binary :all:"
+        certificates = f" --cert {_CERTIFICATES}" if with_certificates else ""
+        pip = f"python3 -m pip install --no-cache-dir --break-system-packages --only-binary :all:{certificates}"
+        if with_certificates:
+            steps.append(f"COPY {_CERTIFICATES.rpartition('/')[2]} {_CERTIFICATES}")
+        steps.append("ARG PIP_INDEX_URL")
         steps.append(
             f"RUN apt-get update && {install} python3-pip && {pip} {' '.join(sorted(recipe.pypi))}"
             f" && apt-get purge --yes --auto-remove python3-pip && {clean}"
@@ -288,6 +304,15 @@ def content_key(kind: str, files: Mapping[str, bytes], **of: str) -> str:
     """The content key: the digest of the files, of what the image is made from, and of the architecture."""
     contents = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
     return digest({"kind": kind, "files": contents, "of": of, "architecture": platform.machine()})
+
+
+def _certificates(environment: Mapping[str, str]) -> bytes | None:
+    """The bundle of certificates that pip is told to trust on this machine, if it is told."""
+    for name in ("PIP_CERT", "REQUESTS_CA_BUNDLE", "SSL_CERT_FILE"):
+        path = environment.get(name)
+        if path and os.path.isfile(path) and os.path.getsize(path) < _LARGEST_CONTEXT_BYTES:
+            return Path(path).read_bytes()
+    return None
 
 
 def _must_build(build: bool, name: str) -> None:

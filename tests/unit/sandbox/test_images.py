@@ -49,6 +49,15 @@ def test_packages_are_installed_in_order_and_nothing_is_left_behind() -> None:
     )
 
 
+def test_pip_trusts_the_machines_certificates_in_that_step_alone() -> None:
+    recipe = ImageRecipe("x", pypi=("a",))
+    text = packages_dockerfile(recipe, with_certificates=True)
+    assert "COPY grader-certificates.pem /tmp/grader-certificates.pem\n" in text
+    assert "--cert /tmp/grader-certificates.pem a &&" in text
+    assert text.rstrip().endswith("/tmp/grader-certificates.pem"), "it is removed again"
+    assert "COPY" not in packages_dockerfile(recipe)
+
+
 def test_the_supervisors_sources_come_with_the_package() -> None:
     sources = supervisor_sources()
     assert "src/main.c" in sources
@@ -57,7 +66,11 @@ def test_the_supervisors_sources_come_with_the_package() -> None:
 
 def test_debian_is_made_with_what_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     there: set[str] = set()
-    monkeypatch.setattr(shutil, "which", lambda name: name if name in there else None)
+
+    def which(name: str) -> str | None:
+        return name if name in there else None
+
+    monkeypatch.setattr(shutil, "which", which)
     with pytest.raises(PrerequisiteError, match="neither mmdebstrap nor debootstrap") as caught:
         debian.commands(Path("/a.tar"), Path("/root"))
     assert "apt-get install mmdebstrap" in str(caught.value)
