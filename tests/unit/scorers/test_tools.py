@@ -7,11 +7,19 @@ import random
 
 import pytest
 
+from grader.core.captured import Captured
 from grader.core.coverage import Coverage, CoverageCode, CoverageReason
+from grader.core.matching import Match, Matcher
 from grader.core.observation import Acquisition, Observation
 from grader.core.reasons import ReasonCode
 from grader.core.tool_calls import EvidenceSource, ToolCall, ToolsPayload
-from grader.core.tool_conditions import ToolCallRequirement, ToolCondition, ToolsCalled, ToolsNotCalled
+from grader.core.tool_conditions import (
+    ToolArgumentRequirement,
+    ToolCallRequirement,
+    ToolCondition,
+    ToolsCalled,
+    ToolsNotCalled,
+)
 from grader.core.tri import Tri, all_of
 from grader.core.verdict import ConditionVerdict
 from grader.scorers.matching import most_assigned
@@ -101,6 +109,13 @@ TABLE: list[tuple[str, ToolCondition, ToolsPayload | Observation, Tri, ReasonCod
     ("absent argument is a miss", SEND_TO_X, payload(call("send", given(cc="x"))), F, R.TOOL_ARGUMENTS),
     ("recorded and empty is a miss", SEND_TO_X, payload(call("send", given())), F, R.TOOL_ARGUMENTS),
     ("null is a value", ToolsCalled(tools=(tool("send", to="null"),)), payload(call("send", given(to=None))), T, None),
+    (
+        "an absent argument is not null",
+        ToolsCalled(tools=(tool("send", to="null"),)),
+        payload(call("send", given())),
+        F,
+        R.TOOL_ARGUMENTS,
+    ),
     ("3 and '3' have one text", ToolsCalled(tools=(tool("f", n="3"),)), payload(call("f", given(n=3))), T, None),
     ("'3' too", ToolsCalled(tools=(tool("f", n="3"),)), payload(call("f", given(n="3"))), T, None),
     (
@@ -346,6 +361,26 @@ def test_every_unmet_requirement_is_named() -> None:
     assert [finding.code for finding in verdict.findings] == [R.TOOL_MISSING]
     assert verdict.findings[0].count == 2
     assert verdict.rationale == f"a was not executed ({DECLARED}); c was not executed ({DECLARED})"
+
+
+class _Broken(Matcher):
+    matcher_name = "broken_for_a_test"
+    matcher_argument = "why"
+
+    why: str
+
+    def match(self, captured: Captured) -> Match:
+        raise RecursionError(self.why)
+
+
+def test_a_matcher_that_fails_is_undetermined() -> None:
+    argument = ToolArgumentRequirement(name="to", matcher=_Broken(why="deep"))
+    condition = ToolsCalled(tools=(ToolCallRequirement(name="send", arguments=(argument,)),))
+    verdict = judge(condition, payload(call("send", x)))
+    assert (verdict.value, verdict.findings[0].code) == (U, R.MATCHER_FAILED)
+    assert (
+        verdict.rationale == "send was executed, but its argument to: the matcher failed with RecursionError: send(to)"
+    )
 
 
 def test_a_huge_count_takes_no_time() -> None:
