@@ -149,6 +149,10 @@ class ContentRules:
     redactor: Redactor | None = None
 
 
+_RECORDED_FIELDS = {"state", "text", "total_bytes", "sha256", "not_kept", "lenient"}
+"""Shared by all recorded arguments: a set for each would be the larger part of them."""
+
+
 def recorded_arguments(value: object, rules: ContentRules, *, lenient: bool = False) -> ToolArguments:
     """Arguments from a JSON object that was found: redacted first, then hashed, then cut (largest arguments first).
 
@@ -175,12 +179,25 @@ def recorded_arguments(value: object, rules: ContentRules, *, lenient: bool = Fa
         return ToolArguments(state=ArgumentState.NOT_RECORDED, why=why, text=kept, total_bytes=total, sha256=sha256)
     # What was just written need not be parsed again: a trace may hold a hundred thousand calls.
     return ToolArguments.model_construct(
+        _RECORDED_FIELDS,
         state=ArgumentState.RECORDED,
         text=text,
         total_bytes=total,
         sha256=sha256,
         not_kept=tuple(sorted(not_kept, key=lambda item: item.name)),
         lenient=lenient,
+    )
+
+
+def without_text(arguments: ToolArguments) -> ToolArguments:
+    """The same arguments when there is no room for their text: truncated, with length and digest."""
+    if arguments.text is None:
+        return arguments
+    return ToolArguments(
+        state=ArgumentState.NOT_RECORDED,
+        why=WhyNotRecorded.TRUNCATED,
+        total_bytes=arguments.total_bytes,
+        sha256=arguments.sha256,
     )
 
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b, sha256
 
-from grader.core.tool_arguments import ContentRules
+from grader.core.tool_arguments import ContentRules, without_text
 from grader.traces.classify import SpanFacts, classify
 from grader.traces.span import ReadNotes, Span
 from grader.traces.vocabularies import VOCABULARIES
@@ -29,11 +29,14 @@ _MAX_CALL_ID = 512
 
 @dataclass(frozen=True, slots=True)
 class StoreLimits:
-    """How much is kept: spans in all, tool spans among them, bytes of their arguments, proposals of models."""
+    """How much is kept: spans in all, tool spans among them, bytes of their arguments, proposals of models.
+
+    Tool spans beyond `max_argument_bytes` are kept without their arguments (truncated, with length and digest).
+    """
 
     max_spans: int = 5_000_000
     max_tool_spans: int = 200_000
-    max_argument_bytes: int = 128 << 20
+    max_argument_bytes: int = 64 << 20
     max_proposals: int = 500_000
 
 
@@ -70,6 +73,7 @@ class SpanStore:
     proposals: list[tuple[int, int, Proposal]] = field(default_factory=list[tuple[int, int, Proposal]])
     """(trace number, span id, what a model asked for)."""
     _argument_bytes: int = 0
+    _shared: dict[tuple[str, ...], tuple[str, ...]] = field(default_factory=dict[tuple[str, ...], tuple[str, ...]])
 
     def add(self, span: Span, notes: ReadNotes) -> None:
         """Keep what matters of a span. What does not fit is noted (`capacity`), never dropped silently."""
@@ -94,13 +98,18 @@ class SpanStore:
             self.proposals.append((trace, self.spans[-1], proposal))
 
     def _add_tool(self, span: Span, trace: int, facts: SpanFacts, notes: ReadNotes) -> None:
-        self._argument_bytes += len(facts.arguments.text or "")
         if len(self.tools) >= self.limits.max_tool_spans:
             notes.capacity = f"more than {self.limits.max_tool_spans} tool spans"
             return
-        if self._argument_bytes > self.limits.max_argument_bytes:
-            notes.capacity = f"more than {self.limits.max_argument_bytes} bytes of arguments"
-            return
+        self._argument_bytes += len(facts.arguments.text or "")
+        is_full = self._argument_bytes > self.limits.max_argument_bytes
+        facts = replace(
+            facts,
+            names=self._shared.setdefault(facts.names, facts.names),
+            vocabularies=self._shared.setdefault(facts.vocabularies, facts.vocabularies),
+            arguments=without_text(facts.arguments) if is_full else facts.arguments,
+            proposals=(),
+        )
         start, end = span.start_ns, None if facts.end_is_false else span.end_ns
         if start is not None and end is not None and end < start:
             start, end = end, start
@@ -173,21 +182,7 @@ def _tidy(facts: SpanFacts) -> SpanFacts:
         detail, names = f"the name of its tool is longer than {_MAX_NAME} characters", ()
     if (names, call_id, detail, role) == (facts.names, facts.call_id, facts.detail, facts.role):
         return facts
-    return SpanFacts(
-        role=role,
-        names=names,
-        call_id=call_id,
-        arguments=facts.arguments,
-        why_excluded=facts.why_excluded,
-        detail=detail,
-        proposals=facts.proposals,
-        vocabularies=facts.vocabularies,
-        is_hosted=facts.is_hosted,
-        is_transport=facts.is_transport,
-        end_is_false=facts.end_is_false,
-        is_pending=facts.is_pending,
-        looks_like_ai=facts.looks_like_ai,
-    )
+    return replace(facts, role=role, names=names, call_id=call_id, detail=detail)
 
 
 def clean(text: str) -> str:

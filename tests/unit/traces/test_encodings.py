@@ -340,3 +340,12 @@ def test_limits_of_records_and_spans_are_reasons() -> None:
 def test_a_file_that_is_not_there_is_a_clear_error(tmp_path: Path) -> None:
     with pytest.raises(TraceError, match="No such file"):
         read_traces([TraceInput.of_path(tmp_path / "none")])
+
+
+def test_calls_beyond_the_room_for_arguments_are_kept_without_them() -> None:
+    spans = [root(), *(tool(n, f"t{n}", arguments={"x": "y" * 100}, start=n, end=n) for n in range(2, 6))]
+    payload = read(spans, options=ReadOptions(store_limits=StoreLimits(max_argument_bytes=250)))
+    assert [call.arguments.is_recorded for call in payload.calls] == [True, True, False, False]
+    assert str(payload.calls[3].arguments.why) == "truncated"
+    assert payload.calls[3].arguments.sha256 == payload.calls[0].arguments.sha256
+    assert payload.coverage.is_complete
