@@ -10,7 +10,7 @@ import secrets
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import anyio
 
@@ -19,7 +19,7 @@ from grader.errors import SandboxError
 from grader.sandbox.base import Failed
 from grader.sandbox.docker.assessment import assess
 from grader.sandbox.docker.engine import Engine
-from grader.sandbox.docker.events import EventLog
+from grader.sandbox.docker.events import EventLog, Watch
 from grader.sandbox.docker.jobs import Job, JobReport, NoBoxError, Tree, out_of_memory_outcome
 from grader.sandbox.docker.losses import BoxLoss, BoxLostError, is_out_of_memory
 from grader.sandbox.docker.policy import BoxPolicy, container_config
@@ -28,6 +28,8 @@ from grader.sandbox.docker.talk import PutError, Talk, TalkOverError
 from grader.sandbox.supervisor.conversation import WorkFile
 from grader.sandbox.supervisor.hello import Hello
 
+GROWTH_ALLOWED_BYTES = 32 * 2**20
+"""How much more memory a shared box may hold between runs than before its first: page cache, its submission."""
 _REMOVE_WITHIN_S = 30.0
 _OPEN_WITHIN_S = 60.0
 
@@ -45,14 +47,16 @@ class BoxHost:
 class Box:
     """An open box. Made by `Box.open`, ended by `close`."""
 
-    def __init__(self, host: BoxHost, container_id: str, cpus: tuple[int, ...], closed: Callable[[], None]) -> None:
-        self._host = host
+    def __init__(self, engine: Engine, watch: Watch, container_id: str, closed: Callable[[], None]) -> None:
+        self._engine = engine
+        self._watch = watch
         self._talk = Talk()
         self._closed = closed
         self._is_closed = False
         self._removal = anyio.Lock()
+        self._memory_at_first: int | None = None
         self.container_id = container_id
-        self.cpus = cpus
+        self.cpus: tuple[int, ...] = ()
         """The CPUs it is bound to."""
         self.uses = 0
         """How many runs it has served."""
@@ -71,6 +75,7 @@ class Box:
         """
         try:
             with anyio.fail_after(_OPEN_WITHIN_S):
+                watch = await host.events.watch()
                 config = container_config(policy, host.labels)
                 container_id = await host.engine.create(config, f"grader-{secrets.token_hex(8)}")
         except TimeoutError as error:
@@ -82,7 +87,8 @@ class Box:
         except BaseException:
             closed()
             raise
-        box = cls(host, container_id, cpus, closed)
+        box = cls(host.engine, watch, container_id, closed)
+        box.cpus = cpus
         try:
             with anyio.fail_after(_OPEN_WITHIN_S):
                 await box._come_to_life(policy)
@@ -124,7 +130,7 @@ class Box:
         files = [WorkFile(file.path, file.content, file.executable) for file in job.files]
         started_ns = time.monotonic_ns()
         try:
-            return report_of(job, await self._talk.run(request_of(job), job.stdin, files))
+            result = await self._talk.run(request_of(job), job.stdin, files)
         except ValueError as error:
             return JobReport(Failed(ReasonCode.BOX_LOST, f"the box does not take this: {error}", retryable=False))
         except PutError as error:
@@ -135,6 +141,10 @@ class Box:
         except BaseException:
             await self.close()
             raise
+        report = report_of(job, result)
+        if self._has_grown(result.numbers["memory_before_bytes"]):
+            report = replace(report, box_is_as_new=False)
+        return report
 
     async def close(self) -> None:
         """Remove it. Bounded, never raises, not to be stopped by a cancellation, and may be called again."""
@@ -146,15 +156,15 @@ class Box:
                 try:
                     self._talk.close()
                     with suppress(SandboxError):  # the sweep of the next grader removes what cannot be removed now
-                        await self._host.engine.remove(self.container_id)
+                        await self._engine.remove(self.container_id)
                 finally:
-                    self._host.events.forget(self.container_id)
+                    self._watch.forget(self.container_id)
                     self._closed()
 
     async def _come_to_life(self, policy: BoxPolicy) -> None:
-        stream = await self._host.engine.attach(self.container_id)
+        stream = await self._engine.attach(self.container_id)
         await self._talk.open(stream)
-        await self._host.engine.start(self.container_id)
+        await self._engine.start(self.container_id)
         try:
             self.hello = hello = await self._talk.hello()
         except TalkOverError as error:
@@ -164,6 +174,12 @@ class Box:
             detail = "the box is not what was asked for: " + "; ".join(assessment.differences)
             raise NoBoxError(Failed(ReasonCode.BOX_LOST, detail, retryable=False))
         self.not_enforced = tuple(assessment.not_enforced)
+
+    def _has_grown(self, memory_bytes: int | None) -> bool:
+        """Whether more stayed in the box from its earlier runs than may be passed on to another submission."""
+        if self._memory_at_first is None:
+            self._memory_at_first = memory_bytes
+        return (memory_bytes or 0) - (self._memory_at_first or 0) > GROWTH_ALLOWED_BYTES
 
     async def _after_loss(self, job: Job, why: str, passed_ns: int) -> JobReport:
         """The box is gone in the middle of a run: evidence that memory ran out, or a loss. Raises BoxLostError."""
@@ -177,7 +193,7 @@ class Box:
 
     async def _loss(self, why: str, *, has_begun: bool) -> BoxLoss:
         counters = self._talk.counters
-        actions, engine_answers = await self._host.events.fate_of(self.container_id)
+        actions, engine_answers = await self._watch.fate_of(self.container_id)
         hits = counters.memory_limit_hits if counters is not None else None
         return BoxLoss(why, has_begun, engine_answers, actions, hits)
 

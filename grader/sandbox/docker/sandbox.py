@@ -118,8 +118,8 @@ class DockerSandbox:
         slots = stack.enter_context(Slots(self._cpus(engine, engine_facts), runtime_directory(self._environment)))
         session = f"{SESSION_LABEL}={secrets.token_hex(8)}"
         events = EventLog(engine, session)
-        await events.start()
         stack.push_async_callback(events.stop)
+        await events.watch()
         labels = {**owner.labels(BOX_LIFETIME_S), SESSION_LABEL: session.partition("=")[2]}
         stack.push_async_callback(_remove_all, engine, session)
         boxes = _Boxes(self, BoxHost(engine, events, labels), slots)

@@ -122,6 +122,9 @@ class Events:
     def __init__(self, *actions: str, answers: bool = True) -> None:
         self.fate = (actions, answers)
 
+    async def watch(self) -> "Events":
+        return self
+
     async def fate_of(self, _container_id: str) -> tuple[tuple[str, ...], bool]:
         return self.fate
 
@@ -347,6 +350,17 @@ async def test_what_becomes_of_a_box_after_a_run(numbers: dict[str, int | None],
     box = await opened(Engine(lambda run: box_side.result(numbers, run_id=run)))
     report = await box.run(job())
     assert (report.box_is_usable, report.box_is_as_new) == (usable, as_new)
+    await box.close()
+
+
+async def test_a_box_in_which_too_much_stayed_is_not_as_new() -> None:
+    sizes = [10 * 2**20, 41 * 2**20, 43 * 2**20]
+
+    def answer(run_id: int) -> bytes:
+        return box_side.result({"memory_before_bytes": sizes.pop(0)}, run_id=run_id)
+
+    box = await opened(Engine(answer, answer, answer))
+    assert [(await box.run(job())).box_is_as_new for _ in range(3)] == [True, True, False]
     await box.close()
 
 
