@@ -355,8 +355,9 @@ def _result(run: int, p: bytes) -> Frame:
     values = struct.unpack_from(f"<{_RESULT_NUMBERS}Q", p)
     _need(not any(values[len(RESULT_FIELDS) :]), "RESULT with numbers that version 1 does not have")
     numbers = {name: _known(value) for name, value in zip(RESULT_FIELDS, values, strict=False)}
-    for name in _NEVER_UNKNOWN:
-        _need(numbers[name] is not None, f"RESULT without {name}")
+    missing = [name for name in _NEVER_UNKNOWN if numbers[name] is None]
+    if missing:
+        raise ProtocolViolation(f"the box broke the protocol: RESULT without {missing[0]}")
     text = p[start + 64 :].decode("ascii", "backslashreplace")
     return ResultFrame(run, numbers, p[start : start + 32], p[start + 32 : start + 64], text)
 

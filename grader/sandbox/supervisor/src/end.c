@@ -214,7 +214,8 @@ static void finish(struct core *core, int scrubbed, int failed)
 {
     struct message message = {.kind = M_END};
     uint64_t *r = core->result;
-    int clean = !failed && mounts_reset(&core->mounts) == 0 && mounts_are_empty(&core->mounts) == 1;
+    /* Without a hand, all_dead has just seen that the places are empty, and nobody is left who could change that. */
+    int clean = !failed && mounts_reset(&core->mounts) == 0 && (!scrubbed || mounts_are_empty(&core->mounts) == 1);
     r[R_SCRUB] = clean ? (scrubbed ? 1 : 0) : 2;
     r[R_SCRUB_REMOVED] = scrubbed ? atomic_load(&core->hand_report->removed) : 0;
     r[R_USABLE] = clean ? 1 : 0;

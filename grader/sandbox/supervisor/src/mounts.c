@@ -182,9 +182,10 @@ int mounts_reset(const struct mounts *mounts)
     static const struct timespec fixed[2] = {{0, 0}, {0, 0}};
     for (size_t i = 0; i < mounts->count; i++) {
         int fd = mounts->fd[i];
-        if ((int)i == mounts->work && fchown(fd, 0, 0) != 0)
+        /* /work was the program's own. The others stayed root's: of their roots a program can only move the times. */
+        if ((int)i == mounts->work && (fchown(fd, 0, 0) != 0 || fchmod(fd, mounts->mode[i]) != 0 || strip_attributes(fd) != 0))
             return -1;
-        if (fchmod(fd, mounts->mode[i]) != 0 || strip_attributes(fd) != 0 || futimens(fd, fixed) != 0)
+        if (futimens(fd, fixed) != 0)
             return -1;
     }
     return 0;

@@ -120,7 +120,7 @@ struct excuses run_excuses(const struct core *core)
     const struct canary_page *page = core->canary_page;
     return (struct excuses){.late = difference(atomic_load(&page->late_ns), core->before.late),
                             .foreign_delay = difference(atomic_load(&page->foreign_delay_ns), core->before.foreign_delay),
-                            .steal = difference(measure_steal(&core->measures), core->before.steal)};
+                            .steal = core->before.steal == UNKNOWN ? UNKNOWN : difference(measure_steal(&core->measures), core->before.steal)};
 }
 
 static uint64_t counted_lateness(const struct core *core)
