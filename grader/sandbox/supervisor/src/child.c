@@ -166,14 +166,17 @@ static void execute(char *const *arguments, char *const *environment)
 }
 
 /* Pointers into the strings as mapped. The counts are checked again: they come from an unprivileged process. */
-static char **pointers_into(char *strings, size_t size, uint64_t arguments, uint64_t environment)
+static char **pointers_into(struct child_plan *plan, char *strings, size_t size)
 {
+    uint64_t arguments = plan->request[Q_ARGC], environment = plan->request[Q_ENVC];
     if (arguments == 0 || arguments > COUNT_MAX || environment > COUNT_MAX)
         return NULL;
     size_t bytes = (size_t)(arguments + environment + 2) * sizeof(char *);
     char **table = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (table == MAP_FAILED)
         return NULL;
+    plan->mapped[1] = table;
+    plan->mapped_bytes[1] = bytes;
     size_t at = 0, slot = 0;
     for (uint64_t i = 0; i < arguments + environment; i++) {
         char *end = at < size ? memchr(strings + at, 0, size - at) : NULL;
@@ -187,11 +190,9 @@ static char **pointers_into(char *strings, size_t size, uint64_t arguments, uint
     return table;
 }
 
-_Noreturn void child_main(const struct child_plan *plan)
+_Noreturn void child_main(struct child_plan *plan)
 {
-    uint64_t request[Q_FIELDS];
-    memcpy(request, plan->request, sizeof request);
-    uint32_t id = plan->id;
+    const uint64_t *request = plan->request;
     if (set_descriptors(plan) != 0)
         fail(START_FDS);
     if (set_signals() != 0 || setsid() < 0 || setpriority(PRIO_PROCESS, 0, CHILD_NICE) != 0)
@@ -200,20 +201,22 @@ _Noreturn void child_main(const struct child_plan *plan)
     offer_to_oom_killer();
     if (set_limits(request) != 0)
         fail(START_LIMITS);
-    if (become(id) != 0)
+    if (become(plan->id) != 0)
         fail(START_IDS);
     /* As the run's own id: without DAC_OVERRIDE root cannot enter the 0700 folder, and an unchecked chdir would leave the
      * program somewhere else. */
     if (chdir(WORK_PATH) != 0)
         fail(START_WORK);
     struct stat s;
-    if (fstat(STRINGS_FD, &s) != 0 || s.st_size <= 0 || s.st_size > (off_t)STRINGS_MAX)
+    if (fstat(STRINGS_FD, &s) != 0 || s.st_size <= 0 || (uint64_t)s.st_size != request[Q_STRINGS] || s.st_size > (off_t)STRINGS_MAX)
         fail(START_STRINGS);
     size_t size = (size_t)s.st_size;
     char *strings = mmap(NULL, size, PROT_READ, MAP_PRIVATE, STRINGS_FD, 0);
     if (strings == MAP_FAILED)
         fail(START_STRINGS);
-    char **table = pointers_into(strings, size, request[Q_ARGC], request[Q_ENVC]);
+    plan->mapped[0] = strings;
+    plan->mapped_bytes[0] = size;
+    char **table = pointers_into(plan, strings, size);
     if (table == NULL) {
         errno = EINVAL;
         fail(START_STRINGS);

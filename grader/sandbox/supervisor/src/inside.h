@@ -153,12 +153,15 @@ struct child_plan {
     const uint64_t *request;
     uint32_t id;
     int strings, in, out, err, report;
+    /* What the child mapped: if it shared the core's memory, the core takes it away again. */
+    void *mapped[2];
+    size_t mapped_bytes[2];
 };
 struct child_report {
     uint32_t step;
     int32_t error;
 };
-_Noreturn void child_main(const struct child_plan *plan);
+_Noreturn void child_main(struct child_plan *plan);
 uint64_t limits_clamped(const uint64_t *request); /* bit n: rlimit n will be set to the hard limit */
 
 /* ---- front.c ---- */
