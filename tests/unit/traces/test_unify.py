@@ -154,6 +154,11 @@ def test_cycles_hide_no_call() -> None:
     assert reason.count == 3
 
 
+@pytest.mark.timeout(20)
+def test_a_cycle_above_a_tool_ends_the_search_for_its_outer_span() -> None:
+    assert calls(S(2, parent=3), S(3, parent=2), tool(4, parent=2), tool(5, parent=3)) == [(4,), (5,)]
+
+
 def test_a_long_chain_of_spans_is_no_problem() -> None:
     chain = [S(n, parent=n - 1) for n in range(2, 5000)]
     assert calls(*chain, tool(6000, parent=4999)) == [(6000,)]
