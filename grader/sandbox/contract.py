@@ -83,7 +83,14 @@ class Bench:
         return Program(**{**fields, **changed})  # pyright: ignore[reportArgumentType]
 
 
-_ANYTHING = Limits(cpu_time_s=60, wall_time_s=120, memory_bytes=2**31, processes=512, stderr_kept_bytes=2**24)
+_ANYTHING = Limits(
+    cpu_time_s=60,
+    wall_time_s=120,
+    memory_bytes=2**31,
+    processes=512,
+    stdout_bytes=2**26,
+    stderr_kept_bytes=2**24,
+)
 
 
 @dataclass(frozen=True, slots=True)

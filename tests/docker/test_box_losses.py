@@ -177,6 +177,24 @@ async def test_a_cancellation_at_any_moment_leaves_no_container(engine: Engine, 
     assert await none_left(engine)
 
 
+@pytest.mark.parametrize("delay_s", [0.005, 0.05, 0.2, 0.5])
+async def test_asyncios_own_cancellation_leaves_no_container_either(
+    engine: Engine, image_id: str, delay_s: float
+) -> None:
+    async def grade() -> None:
+        async with DockerSandbox() as sandbox:
+            bench = bench_of(sandbox, image_id)
+            for _ in range(3):  # the later ones are opened ahead
+                async with bench.seat() as seat:
+                    await seat.run(sleeping(bench, wall_time_s=0.1))
+
+    grading = asyncio.create_task(grade())
+    await asyncio.sleep(0.15 + delay_s)
+    grading.cancel()
+    await asyncio.wait([grading])
+    assert await none_left(engine, within_s=1)
+
+
 CLIENT = """
 import sys
 from pathlib import Path

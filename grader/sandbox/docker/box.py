@@ -6,6 +6,7 @@ it may exist, everything that leaves `Box.open` or `close` early removes it firs
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import time
 from collections.abc import Callable, Mapping
@@ -32,6 +33,8 @@ GROWTH_ALLOWED_BYTES = 32 * 2**20
 """How much more memory a shared box may hold between runs than before its first: page cache, its submission."""
 _REMOVE_WITHIN_S = 30.0
 _OPEN_WITHIN_S = 60.0
+_LATE_CREATION_S = 15.0
+"""How long a cancelled creation is waited for, to remove what it made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +79,7 @@ class Box:
         try:
             with anyio.fail_after(_OPEN_WITHIN_S):
                 watch = await host.events.watch()
-                config = container_config(policy, host.labels)
-                container_id = await host.engine.create(config, f"grader-{secrets.token_hex(8)}")
+                container_id = await _created(host.engine, container_config(policy, host.labels))
         except TimeoutError as error:
             closed()
             raise NoBoxError(_unreachable("create a container")) from error
@@ -196,6 +198,20 @@ class Box:
         actions, engine_answers = await self._watch.fate_of(self.container_id)
         hits = counters.memory_limit_hits if counters is not None else None
         return BoxLoss(why, has_begun, engine_answers, actions, hits)
+
+
+async def _created(engine: Engine, config: dict[str, object]) -> str:
+    """A new container. Cancelled (by asyncio's own means too, which no scope shields from), it leaves none."""
+    creating = asyncio.create_task(engine.create(config, f"grader-{secrets.token_hex(8)}"))
+    try:
+        return await asyncio.shield(creating)
+    except BaseException:
+        with anyio.CancelScope(shield=True), suppress(SandboxError):
+            await asyncio.wait([creating], timeout=_LATE_CREATION_S)
+            creating.cancel()  # longer than that is left to the sweep
+            if creating.done() and not creating.cancelled() and creating.exception() is None:
+                await engine.remove(creating.result())
+        raise
 
 
 def _failure_of(error: SandboxError) -> Failed:

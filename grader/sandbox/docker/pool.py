@@ -8,14 +8,16 @@ programs destroy theirs. The pool knows nothing of Docker: it is given a way to 
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, Protocol, TypeVar
 
 import anyio
 
+_log = logging.getLogger(__name__)
 CLOSING_AT_MOST = 8
 """A new box is opened only when fewer than this many are still being closed."""
 _CLOSE_WITHIN_S = 30.0
@@ -49,6 +51,15 @@ class PoolLimits:
     openings_in_a_row: int = 20
 
 
+@dataclass(eq=False)
+class _Coming(Generic[K]):
+    """A box on its way. It is cancelled by its scope: asyncio's own cancellation would go through every shield."""
+
+    kind: K
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+    task: asyncio.Task[None] | None = None
+
+
 class Rate:
     """So many in a row, and so many a second in the long run (a token bucket)."""
 
@@ -76,7 +87,7 @@ class Pool(Generic[K, B]):
         self._rate = Rate(self._limits.openings_per_s, self._limits.openings_in_a_row)
         self._opening = asyncio.Semaphore(self._limits.openings_at_once)
         self._idle: deque[tuple[K, B]] = deque()
-        self._coming: deque[tuple[K, asyncio.Task[B]]] = deque()
+        self._coming: list[_Coming[K]] = []
         self._out: set[B] = set()
         self._closing: set[asyncio.Task[None]] = set()
         self._is_closed = False
@@ -101,12 +112,11 @@ class Pool(Generic[K, B]):
 
     def expect(self, kind: K) -> None:
         """Open one of this kind in the background, unless one is there or on its way."""
-        kinds = [known for known, _ in (*self._idle, *self._coming)]
+        kinds = [known for known, _ in self._idle] + [coming.kind for coming in self._coming]
         if not self._is_closed and kind not in kinds:
-            task = asyncio.create_task(self._open(kind))
-            entry = (kind, task)
-            self._coming.append(entry)
-            task.add_done_callback(lambda _: self._came(entry))
+            coming = _Coming(kind)
+            self._coming.append(coming)
+            coming.task = asyncio.create_task(self._bring(coming))
 
     def give_back(self, kind: K, box: B) -> None:
         """Keep a claimed box for the next who asks for its kind; the longest kept goes if there are too many."""
@@ -124,10 +134,10 @@ class Pool(Generic[K, B]):
         """Close every box, claimed ones too. Bounded, and not to be stopped by a cancellation."""
         self._is_closed = True
         with anyio.CancelScope(shield=True), anyio.move_on_after(_CLOSE_WITHIN_S):
-            openings = [task for _, task in self._coming]
-            for task in openings:
-                task.cancel()
-            await asyncio.gather(*openings, return_exceptions=True)
+            for coming in self._coming:
+                coming.scope.cancel()
+            while self._coming:
+                await asyncio.wait([coming.task for coming in self._coming if coming.task is not None])
             for box in [*self._out, *(box for _, box in self._idle)]:
                 self.discard(box)
             self._idle.clear()
@@ -154,17 +164,21 @@ class Pool(Generic[K, B]):
 
     async def _from_coming(self, kind: K) -> B | None:
         """Wait for a box that is on its way. One that fails to come is not waited for: the claimer opens its own."""
-        for entry in self._coming:
-            if entry[0] == kind:
-                await asyncio.wait([entry[1]])  # `_came` was told first, so it is in the stock by now
+        for coming in self._coming:
+            if coming.kind == kind and coming.task is not None:
+                await asyncio.wait([coming.task])
                 return self._from_stock(kind)
         return None
 
-    def _came(self, entry: tuple[K, asyncio.Task[B]]) -> None:
-        self._coming.remove(entry)
-        kind, task = entry
-        if not task.cancelled() and task.exception() is None:
-            self._keep(kind, task.result())
+    async def _bring(self, coming: _Coming[K]) -> None:
+        """Open a box and keep it. What fails here fails silently: who needs the box opens it, and gets to know why."""
+        try:
+            with coming.scope:
+                self._keep(coming.kind, await self._open(coming.kind))
+        except Exception as error:  # noqa: BLE001 (whatever it is, it is not for this task to report)
+            _log.debug("no box was opened ahead: %s", error)
+        finally:
+            self._coming.remove(coming)
 
     def _keep(self, kind: K, box: B) -> None:
         self._idle.append((kind, box))

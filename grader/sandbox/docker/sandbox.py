@@ -31,6 +31,8 @@ from grader.sandbox.docker.slots import Slots, runtime_directory
 SESSION_LABEL = "grader.session"
 BOX_LIFETIME_S = 6 * 3600
 _END_WITHIN_S = 60.0
+_GONE_WITHIN_S = 20.0
+_LOOK_EVERY_S = 0.03
 
 
 class DockerSandbox:
@@ -245,10 +247,12 @@ class _Source:
 
 
 async def _remove_all(engine: Engine, label: str) -> None:
-    """A last look: whatever has our label and is still there."""
-    with suppress(SandboxError):
-        for container in await engine.containers(label):
-            await engine.remove(container.container_id)
+    """A last look: whatever has our label and is still there. Returns when nothing is, or after a bounded time."""
+    with suppress(SandboxError), anyio.move_on_after(_GONE_WITHIN_S):
+        while left := await engine.containers(label):
+            for container in left:
+                await engine.remove(container.container_id)
+            await anyio.sleep(_LOOK_EVERY_S)
 
 
 def _own_dockerfiles() -> Path:

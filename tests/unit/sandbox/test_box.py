@@ -182,12 +182,40 @@ async def test_an_engine_that_refuses_a_step_leaves_no_container(step: str) -> N
 
 
 @pytest.mark.parametrize("step", ["create", "attach", "start", "hello"])
-async def test_a_cancellation_in_any_step_leaves_no_container(step: str) -> None:
+async def test_a_cancellation_in_any_step_leaves_no_container(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(box_module, "_LATE_CREATION_S", 0.05)
     engine, closed = Engine(), Closed()
     engine.hangs_in, engine.greets = step, step != "hello"
     with anyio.move_on_after(0.05) as scope:
         await opened(engine, closed=closed)
     assert scope.cancelled_caught
+    assert not engine.alive
+    assert closed.times == 1
+
+
+@pytest.mark.parametrize("by_scope", [True, False], ids=["scope", "asyncio"])
+async def test_a_container_that_is_created_after_the_cancellation_is_removed(by_scope: bool) -> None:
+    engine, closed = Engine(), Closed()
+    may_create = asyncio.Event()
+
+    async def create(config: object, name: str | None = None) -> str:
+        await may_create.wait()
+        engine.alive.add("late")
+        return "late"
+
+    engine.create = create
+    scope = anyio.CancelScope()
+
+    async def open_one() -> None:
+        with scope:
+            await opened(engine, closed=closed)
+
+    opening = asyncio.create_task(open_one())
+    await asyncio.sleep(0.01)
+    scope.cancel() if by_scope else opening.cancel()
+    asyncio.get_running_loop().call_later(0.02, may_create.set)
+    await asyncio.wait([opening], timeout=2)
+    assert may_create.is_set()
     assert not engine.alive
     assert closed.times == 1
 
