@@ -33,19 +33,26 @@ def digest(value: object) -> str:
     return sha256_hex(canonical_json(value))
 
 
+_AS_THEY_ARE = frozenset({str, int, bool, type(None)})
+
+
 def _normal(value: object) -> object:
-    if value is None or isinstance(value, bool | str | int):
+    kind = type(value)
+    if kind in _AS_THEY_ARE:
         return value
-    if isinstance(value, float | Decimal):
-        return _number(value)
-    if isinstance(value, Mapping):
+    if kind is dict or isinstance(value, Mapping):
         entries = cast("Mapping[object, object]", value)
-        if not all(isinstance(key, str) for key in entries):
-            raise TypeError("a map with keys other than strings cannot be written as canonical JSON")
+        for key in entries:
+            if not isinstance(key, str):
+                raise TypeError("a map with keys other than strings cannot be written as canonical JSON")
         return {key: _normal(item) for key, item in entries.items()}
     if isinstance(value, list | tuple):
         return [_normal(item) for item in cast("Sequence[object]", value)]
-    raise TypeError(f"{type(value).__name__} cannot be written as canonical JSON")
+    if isinstance(value, float | Decimal):
+        return _number(value)
+    if isinstance(value, str | int):  # subclasses, such as enumerations of strings
+        return value
+    raise TypeError(f"{kind.__name__} cannot be written as canonical JSON")
 
 
 def _number(value: float | Decimal) -> int | float:
@@ -54,4 +61,7 @@ def _number(value: float | Decimal) -> int | float:
     whole = int(value)
     if value == whole:
         return whole
-    return float(value)
+    number = float(value)
+    if isinstance(value, Decimal) and Decimal(repr(number)) != value:
+        raise ValueError(f"{value} has more digits than canonical JSON can carry")
+    return number

@@ -7,17 +7,17 @@ A condition says what would be true, never whether that is good: polarity is the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import cached_property
 from typing import Annotated, ClassVar, TypeVar, cast
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer
+from pydantic import BeforeValidator, Field, PlainSerializer
 
 from grader.core.canonical import digest
+from grader.core.values import Value
 
 
-class Condition(BaseModel):
+class Condition(Value):
     """Base of all conditions: frozen, comparable, written with its `condition_type` and without defaults."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     condition_type: ClassVar[str] = ""
     composite: ClassVar[bool] = False
@@ -27,7 +27,7 @@ class Condition(BaseModel):
         plain = cast("dict[str, object]", self.model_dump(mode="json", exclude_defaults=True))
         return {"condition_type": self.condition_type, **plain}
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """SHA-256 (hex) of the canonical plain form: a new field with a default does not change it."""
         return digest(self.to_plain())

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from grader.core.canonical import digest
 from grader.core.cases import ProgramBehaves
 from grader.core.conditions import AnyCondition, Condition
 from grader.core.limits import Limits
+from grader.core.values import Value
 
 
-class Expectation(BaseModel):
+class Expectation(Value):
     """Conditions joined by AND (at least one), and what they are for in words."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     objective: str | None = None
     conditions: tuple[AnyCondition, ...] = Field(min_length=1)
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """SHA-256 (hex) over the conditions' fingerprints, in order; the objective is not part of it."""
         return digest([condition.fingerprint for condition in self.conditions])

@@ -8,11 +8,12 @@ from typing import Annotated, ClassVar, Literal, TypeVar, cast
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer
 
-from grader.core.canonical import digest
+from grader.core.canonical import digest, sha256_hex
 from grader.core.limits import EffectiveLimits
 from grader.core.outcomes import RunOutcome
 from grader.core.plan import ProfileInForce
 from grader.core.reasons import ReasonCode, ReasonKind
+from grader.core.values import Value
 
 OBSERVATION_VERSION = 1
 
@@ -26,12 +27,14 @@ class Acquisition(StrEnum):
     ERROR = "error"
 
 
-class Payload(BaseModel):
+class Payload(Value):
     """Base of what an observation holds; each kind registers itself."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
     payload_kind: ClassVar[str] = ""
+
+    def digested(self) -> dict[str, object]:
+        """Plain data that stands for the payload in the observation's digest."""
+        return _plain_payload(self)
 
 
 P = TypeVar("P", bound=Payload)
@@ -65,10 +68,8 @@ def _plain_payload(payload: Payload) -> dict[str, object]:
     return {"kind": payload.payload_kind, **plain}
 
 
-class Observation(BaseModel):
+class Observation(Value):
     """The immutable record of what was acquired, in a payload of one kind."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     schema_version: Literal[1] = OBSERVATION_VERSION
     acquisition: Acquisition
@@ -79,7 +80,8 @@ class Observation(BaseModel):
     @cached_property
     def digest(self) -> str:
         """SHA-256 (hex) of the canonical form: what a verdict names as the evidence it rests on."""
-        return digest(self.model_dump(mode="json"))
+        own = self.model_dump(mode="json", exclude={"payload"})
+        return digest({**own, "payload": self.payload.digested()})
 
 
 class MissingRun(BaseModel):
@@ -142,6 +144,12 @@ class ProgramRuns(Payload):
     profiles: tuple[ProfileInForce, ...]
     compiles: tuple[CompileRecord, ...] = ()
     runs: tuple[RunRecord, ...] = ()
+
+    def digested(self) -> dict[str, object]:
+        """The payload with every run by the digest of its own JSON, which has no map whose order could vary."""
+        plain = _plain_payload(self.model_copy(update={"runs": ()}))
+        runs = [sha256_hex(run.model_dump_json(exclude_defaults=True).encode()) for run in self.runs]
+        return {**plain, "runs": runs}
 
     def last_attempts(self) -> dict[int, RunRecord]:
         """For every run of the plan that was tried, its last attempt."""

@@ -14,9 +14,10 @@ from pydantic import BaseModel, ConfigDict
 
 from grader.core.bytes_field import Bytes
 from grader.core.canonical import canonical_json, digest, sha256_hex
-from grader.core.cases import InputFile, ProgramBehaves, ProgramCase
+from grader.core.cases import InputFile, ProgramCase
 from grader.core.expectation import Task
-from grader.core.limits import EffectiveLimits, LimitRange
+from grader.core.limits import EffectiveLimits, LimitRange, Limits
+from grader.core.values import Value
 
 
 class ProfileInForce(BaseModel):
@@ -39,10 +40,8 @@ class ProfileInForce(BaseModel):
         return digest({"body": self.body, "image_id": self.image_id})
 
 
-class Invocation(BaseModel):
+class Invocation(Value):
     """The exact input of a run."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     profile: str
     arguments: tuple[Bytes, ...]
@@ -65,7 +64,7 @@ class Invocation(BaseModel):
                 "environment": {name: sha256_hex(value) for name, value in self.environment.items()},
                 "files": sorted([sha256_hex(f.name), sha256_hex(f.content), f.executable] for f in self.files),
                 "collect": sorted(sha256_hex(name) for name in self.collect),
-                "limits": self.limits.model_dump(),
+                "limits": dict(self.limits),
             }
         )
 
@@ -122,8 +121,16 @@ class Plan:
 def make_plan(task: Task, profiles: Sequence[ProfileInForce]) -> Plan:
     """The runs that `task` asks for. Raises ValueError for no runs, or a limit above a profile's maximum."""
     runs: list[PlannedRun] = []
+    invocations = _Invocations(task, profiles)
     for program_index, program in enumerate(task.programs()):
-        runs.extend(_runs_of(task, program_index, program, profiles, start=len(runs)))
+        for case_index, case in enumerate(program.cases):
+            for profile in profiles:
+                invocation = invocations.of(case, profile)
+                start = len(runs)
+                runs.extend(
+                    PlannedRun(start + repetition, program_index, case_index, repetition, invocation)
+                    for repetition in range(program.repetitions)
+                )
     if not runs:
         raise ValueError("nothing to run: the task has no program_behaves condition, or no profile fits")
     return Plan(tuple(runs), tuple(profiles))
@@ -140,30 +147,32 @@ def limit_problems(task: Task, profiles: Iterable[ProfileInForce]) -> tuple[str,
     )
 
 
-def _runs_of(
-    task: Task, program_index: int, program: ProgramBehaves, profiles: Sequence[ProfileInForce], *, start: int
-) -> Iterable[PlannedRun]:
-    index = start
-    for case_index, case in enumerate(program.cases):
-        for profile in profiles:
-            invocation = invocation_of(case, task, profile)
-            for repetition in range(program.repetitions):
-                yield PlannedRun(index, program_index, case_index, repetition, invocation)
-                index += 1
+class _Invocations:
+    """Makes the invocations of a task; cases with the same limits share the work of laying them over a profile's."""
 
+    def __init__(self, task: Task, profiles: Sequence[ProfileInForce]) -> None:
+        self._task = task
+        self._environments = {
+            profile.name: {name: value.encode() for name, value in profile.environment.items()} for profile in profiles
+        }
+        self._limits: dict[tuple[str, Limits], EffectiveLimits] = {}
 
-def invocation_of(case: ProgramCase, task: Task, profile: ProfileInForce) -> Invocation:
-    """What a case gives to the program under a profile. Raises ValueError for a limit above the maximum."""
-    environment = {name: value.encode() for name, value in profile.environment.items()}
-    return Invocation(
-        profile=profile.name,
-        arguments=case.arguments,
-        stdin=case.stdin,
-        environment={**environment, **case.environment},
-        files=case.files,
-        collect=tuple(file.name for file in case.output_files),
-        limits=profile.limits.effective(case.limits.over(task.limits)),
-    )
+    def of(self, case: ProgramCase, profile: ProfileInForce) -> Invocation:
+        """What a case gives to the program under a profile. Raises ValueError for a limit above the maximum."""
+        key = (profile.name, case.limits)
+        limits = self._limits.get(key)
+        if limits is None:
+            limits = self._limits[key] = profile.limits.effective(case.limits.over(self._task.limits))
+        environment = self._environments[profile.name]
+        return Invocation.model_construct(
+            profile=profile.name,
+            arguments=case.arguments,
+            stdin=case.stdin,
+            environment={**environment, **case.environment} if case.environment else environment,
+            files=case.files,
+            collect=tuple(file.name for file in case.output_files),
+            limits=limits,
+        )
 
 
 def first_difference(asked: Plan, recorded: Plan) -> str | None:

@@ -51,9 +51,12 @@ def any_of(values: Iterable[Tri]) -> Tri:
 
 
 def _fold(values: Iterable[Tri], *, decisive: Tri, otherwise: Tri) -> Tri:
-    seen = set(values)
-    if len(seen) == 0:
+    result: Tri | None = None
+    for value in values:
+        if value is decisive:
+            return decisive
+        if result is None or value is Tri.UNDETERMINED:
+            result = value
+    if result is None:
         raise ValueError("nothing to combine: a verdict over no parts does not exist")
-    if decisive in seen:
-        return decisive
-    return Tri.UNDETERMINED if Tri.UNDETERMINED in seen else otherwise
+    return Tri.UNDETERMINED if result is Tri.UNDETERMINED else otherwise

@@ -66,7 +66,7 @@ def _judge_program(
     for index, case in enumerate(program.cases):
         cells = tuple(judge_cell(task, case, runs, attempts, compiles) for runs in planned[index].values())
         value = all_of(cell.value for cell in cells)
-        cases.append(CaseVerdict(index=index, name=case.name, value=value, cells=cells))
+        cases.append(CaseVerdict.model_construct(index=index, name=case.name, value=value, cells=cells))
     value = all_of(case.value for case in cases)
     findings = [finding for case in cases for cell in case.cells for finding in cell.findings]
     return ConditionVerdict(
@@ -111,7 +111,7 @@ def fold_cell(case: int, profile: str, runs: Sequence[RunVerdict], notes: tuple[
     settled = len(present) == len(runs) and len(determined) == 1 and all(r.value in determined for r in runs)
     value = determined.pop() if settled else Tri.UNDETERMINED
     if value is Tri.TRUE:
-        return CellVerdict(
+        return CellVerdict.model_construct(
             profile=profile, value=value, rationale=f"case {case} is true in every run", runs=tuple(runs), notes=notes
         )
     findings: list[Finding] = []

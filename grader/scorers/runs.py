@@ -46,23 +46,34 @@ def judge_run(
     record: RunRecord, case: ProgramCase, task: Task, limits: EffectiveLimits, *, repetition: int
 ) -> RunVerdict:
     """One run's verdict: AND of its ending and all matchers of its case."""
-    base = RunVerdict(repetition=repetition, attempts=record.attempt, value=Tri.UNDETERMINED)
     if record.outcome is None:
         missing = record.missing
         code = missing.code if missing is not None else ReasonCode.INTERRUPTED
         finding = Finding(code=code, detail=missing.detail if missing is not None else "")
-        return base.model_copy(update={"is_missing": True, "findings": (finding,)})
+        return missing_run(repetition, record.attempt, finding)
     ending = decide_ending(record.outcome, limits)
     if isinstance(ending, NoEnding):
-        finding = Finding(code=ending.code, detail=ending.detail)
-        return base.model_copy(update={"is_missing": True, "findings": (finding,)})
+        return missing_run(repetition, record.attempt, Finding(code=ending.code, detail=ending.detail))
     if ending.kind is EndingKind.EXITED:
         value, findings = _judge_output(record.outcome, case, ending)
     else:
         detail = describe_ending(ending, limits, source=_limit_source(ending, case, task))
         value, findings = Tri.FALSE, (Finding(code=_ENDING_REASONS[ending.kind], detail=detail),)
-    return base.model_copy(
-        update={"value": value, "ending": str(ending), "findings": findings, "notes": _notes(record.outcome)}
+    # Not validated again: there is one for every run, and every part was made right here.
+    return RunVerdict.model_construct(
+        repetition=repetition,
+        attempts=record.attempt,
+        value=value,
+        ending=str(ending),
+        findings=findings,
+        notes=_notes(record.outcome),
+    )
+
+
+def missing_run(repetition: int, attempts: int, finding: Finding) -> RunVerdict:
+    """The verdict of a run that says nothing: undetermined."""
+    return RunVerdict(
+        repetition=repetition, attempts=attempts, value=Tri.UNDETERMINED, is_missing=True, findings=(finding,)
     )
 
 

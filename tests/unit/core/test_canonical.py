@@ -48,6 +48,12 @@ def test_what_is_no_number_is_refused(value: object) -> None:
         canonical_json(value)
 
 
+def test_a_decimal_is_never_rounded() -> None:
+    assert canonical_json(Decimal("0.1")) == b"0.1"
+    with pytest.raises(ValueError, match="more digits"):
+        canonical_json(Decimal("0.10000000000000000000001"))
+
+
 @pytest.mark.parametrize("value", [b"bytes", {1: 2}, {1, 2}, object()])
 def test_other_types_are_refused(value: object) -> None:
     with pytest.raises(TypeError, match="canonical JSON"):
