@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import secrets
+import socket
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import anyio
 
@@ -19,6 +21,7 @@ from grader.core.reasons import ReasonCode
 from grader.errors import SandboxError
 from grader.sandbox.base import Failed
 from grader.sandbox.docker.assessment import assess
+from grader.sandbox.docker.connection import Stream
 from grader.sandbox.docker.engine import Engine
 from grader.sandbox.docker.events import EventLog, Watch
 from grader.sandbox.docker.jobs import Job, JobReport, NoBoxError, Tree, out_of_memory_outcome
@@ -33,8 +36,10 @@ GROWTH_ALLOWED_BYTES = 32 * 2**20
 """How much more memory a shared box may hold between runs than before its first: page cache, its submission."""
 _REMOVE_WITHIN_S = 30.0
 _OPEN_WITHIN_S = 60.0
-_LATE_CREATION_S = 15.0
-"""How long a cancelled creation is waited for, to remove what it made."""
+_LATE_S = 15.0
+"""How long a cancelled call to the engine is waited for, to undo what it made."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +169,8 @@ class Box:
                     self._closed()
 
     async def _come_to_life(self, policy: BoxPolicy) -> None:
-        stream = await self._engine.attach(self.container_id)
-        await self._talk.open(stream)
-        await self._engine.start(self.container_id)
+        await self._talk.open(await _attached(self._engine, self.container_id))
+        await _started(self._engine, self.container_id)
         try:
             self.hello = hello = await self._talk.hello()
         except TalkOverError as error:
@@ -201,16 +205,38 @@ class Box:
 
 
 async def _created(engine: Engine, config: dict[str, object]) -> str:
-    """A new container. Cancelled (by asyncio's own means too, which no scope shields from), it leaves none."""
-    creating = asyncio.create_task(engine.create(config, f"grader-{secrets.token_hex(8)}"))
+    """A new container; cancelled, it leaves none."""
+    return await _made(engine.create(config, f"grader-{secrets.token_hex(8)}"), engine.remove)
+
+
+async def _attached(engine: Engine, container_id: str) -> socket.socket | Stream:
+    """The stream of a container; cancelled, it leaves none open."""
+
+    async def close(stream: socket.socket | Stream) -> None:
+        stream.close()
+
+    return await _made(engine.attach(container_id), close)
+
+
+async def _started(engine: Engine, container_id: str) -> None:
+    """Start a container; cancelled, it is not left in the middle of it."""
+
+    async def nothing(_: None) -> None: ...
+
+    await _made(engine.start(container_id), nothing)
+
+
+async def _made(making: Coroutine[object, object, T], undo: Callable[[T], Awaitable[None]]) -> T:
+    """What is made. Cancelled (by asyncio's own means too, which no scope shields from), it waits for it to undo it."""
+    task = asyncio.create_task(making)
     try:
-        return await asyncio.shield(creating)
+        return await asyncio.shield(task)
     except BaseException:
         with anyio.CancelScope(shield=True), suppress(SandboxError):
-            await asyncio.wait([creating], timeout=_LATE_CREATION_S)
-            creating.cancel()  # longer than that is left to the sweep
-            if creating.done() and not creating.cancelled() and creating.exception() is None:
-                await engine.remove(creating.result())
+            await asyncio.wait([task], timeout=_LATE_S)
+            if task.done() and not task.cancelled() and task.exception() is None:
+                await undo(task.result())
+            task.cancel()  # what takes longer than that is left to the sweep
         raise
 
 

@@ -183,7 +183,7 @@ async def test_an_engine_that_refuses_a_step_leaves_no_container(step: str) -> N
 
 @pytest.mark.parametrize("step", ["create", "attach", "start", "hello"])
 async def test_a_cancellation_in_any_step_leaves_no_container(step: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(box_module, "_LATE_CREATION_S", 0.05)
+    monkeypatch.setattr(box_module, "_LATE_S", 0.05)
     engine, closed = Engine(), Closed()
     engine.hangs_in, engine.greets = step, step != "hello"
     with anyio.move_on_after(0.05) as scope:
