@@ -1,0 +1,158 @@
+"""docs/reference/profiles.md: the format of a runtime profile, and the profiles that grader brings."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel
+
+from grader.core.limits import BUILT_IN_DEFAULTS, LimitRange, Limits
+from grader.runtimes.folders import LoadedProfile, data_folder, load_profile
+from grader.runtimes.profile import (
+    BASE_ENVIRONMENT,
+    COMPILED_NAME,
+    SUBMISSION_FOLDER,
+    WORK_FOLDER,
+    CompileCommand,
+    ProfileImage,
+    ProfilePackages,
+    RuntimeProfile,
+    SelfTest,
+)
+from grader.scorers.runs import size
+from scripts.generate_docs.source import default_of, fields_of, first_paragraph, table
+
+_MEANINGS: dict[tuple[type[BaseModel], str], str] = {
+    (RuntimeProfile, "description"): "A line for `grader runtimes list`.",
+    (RuntimeProfile, "image"): "See [image](#image).",
+    (RuntimeProfile, "packages"): "See [packages](#packages).",
+    (RuntimeProfile, "compile"): "See [compile](#compile). Left out: nothing is compiled.",
+    (RuntimeProfile, "limits"): "See [limits](#limits).",
+    (RuntimeProfile, "environment"): "Variables by name, over those that every run gets.",
+    (RuntimeProfile, "self_tests"): "See [self tests](#self-tests).",
+    (ProfilePackages, "debian"): "Names of Debian packages.",
+    (ProfilePackages, "pypi"): "Names of PyPI packages; installed by pip into the image.",
+    (CompileCommand, "argv"): "The command, through no shell. It mentions `{out}`.",
+    (CompileCommand, "limits"): "Limits of the compile command; what is left out has the built-in default.",
+    (LimitRange, "defaults"): "What holds where neither case nor task says anything.",
+    (SelfTest, "name"): "Names it in the output.",
+    (SelfTest, "stdin"): "Standard input.",
+    (SelfTest, "limits"): "Limits of the case.",
+    (SelfTest, "verdict"): "What it must get.",
+}
+_LINK = "[limits](task-file.md#limits)"
+_TYPES = {
+    "str": "text",
+    "str | None": "text",
+    "tuple[str, ...]": "list of text",
+    "Annotated[tuple[str, ...], Field(min_length=1)]": "list of text, at least one",
+    "Argv": "list of text, at least one",
+    "Annotated[dict[str, str], Field(min_length=1)]": "mapping of path to text, at least one",
+    "dict[str, str]": "mapping of name to text",
+    "ProfileImage": "mapping",
+    "ProfilePackages": "mapping",
+    "CompileCommand | None": "mapping",
+    "LimitRange": "mapping",
+    "Limits": _LINK,
+    "Annotated[int, Field(ge=1, le=64, strict=True)]": "1 to 64",
+    "tuple[Literal['/tmp', '/work', '/dev/shm'], ...]": "list of `/tmp`, `/work`, `/dev/shm`",
+    "Size": "bytes: `1048576` or `64 MiB`",
+    "tuple[SelfTest, ...]": "list of mappings",
+    "bool": "`true` or `false`",
+    "ReasonCode | None": "[reason code](reasons.md) of a false verdict",
+}
+
+
+def page() -> str:
+    """The page."""
+    environment = ", ".join(f"`{name}={value}`" for name, value in BASE_ENVIRONMENT.items())
+    parts = [
+        "# Runtime profiles\n",
+        "A profile is a file `NAME.yaml`; its name is the file's. It is trusted: a task or a submission chooses one by name, "
+        "and can bring no image of its own and raise no limit. It is looked for in the folder of `--runtimes`, then in "
+        "`~/.config/grader/runtimes`, then among those that come with grader; never in the current folder or the task's. "
+        "How to write one: [own profile](../how-to/own-profile.md).\n",
+        "## Shipped profiles\n",
+        table(["profile", "what", "suffixes", "entry point of several files", "run"], [_shipped(one) for one in shipped()]),
+        table(["limit", *(one.name for one in shipped())], _shipped_limits()),
+        "A pair is *default* / *maximum*. A single number is both: a case may lower it. `wall_time_s` follows from "
+        "`cpu_time_s` where the default is missing.\n",
+        "## The file\n",
+        _table(RuntimeProfile),
+        f"Every run has the variables {environment}, then the profile's, then the case's, and no others. The submission is in "
+        f"`{SUBMISSION_FOLDER}`, read-only; the current folder is `{WORK_FOLDER}`.\n",
+        "The entry point is the only file with one of the suffixes; else the first of `entry_points` that is there.\n",
+        "## Image\n",
+        "Exactly one of:\n",
+        _table(ProfileImage),
+        "The folder `Dockerfiles` beside the folder `runtimes` of the profile is looked at first, then grader's own. The image "
+        "is built with the build argument `BASE_IMAGE`, see [own profile](../how-to/own-profile.md).\n",
+        "## Packages\n",
+        f"{first_paragraph(ProfilePackages)}\n",
+        _table(ProfilePackages),
+        "## Compile\n",
+        f"{first_paragraph(CompileCommand)} It runs in the work folder among the submission's files. In `argv`, `{{entry}}` is "
+        "the entry point, `{sources}` (an argument by itself) all files with the profile's suffixes, and `{out}` the program "
+        f"to make (`{COMPILED_NAME}`). A compile command that does not end with exit code 0 makes every case false, "
+        "`compile.failed`.\n",
+        _table(CompileCommand),
+        "## Limits\n",
+        _table(LimitRange),
+        "## Self tests\n",
+        f"{first_paragraph(SelfTest)} A profile with self tests has at least one that is true, one that is false, and one that "
+        "exceeds its time.\n",
+        _table(SelfTest),
+    ]  # fmt: skip
+    return "\n".join(parts)
+
+
+def shipped() -> list[LoadedProfile]:
+    """The profiles that come with grader, by name."""
+    return [load_profile(file) for file in sorted(data_folder("runtimes").glob("*.yaml"))]
+
+
+def _table(model: type[BaseModel]) -> str:
+    rows: list[list[str]] = []
+    for field in fields_of(model).values():
+        meaning = _MEANINGS.get((model, field.name)) or field.meaning
+        if not meaning:
+            raise LookupError(f"nothing says what {model.__name__}.{field.name} means: write it below the field")
+        if field.annotation not in _TYPES:
+            raise LookupError(f"no words for the type {field.annotation!r} of {model.__name__}.{field.name}")
+        kind = _LINK if model is LimitRange else _TYPES[field.annotation]
+        info = model.model_fields[field.name]
+        default = size(info.default) if field.name.endswith("_bytes") else default_of(info)
+        rows.append([f"`{field.name}`", kind, meaning, default])
+    return table(["field", "type", "meaning", "default"], rows)
+
+
+def _shipped(one: LoadedProfile) -> list[str]:
+    profile = one.profile
+    entries = " ".join(f"`{name}`" for name in profile.entry_points)
+    commands = [profile.compile.argv, profile.run] if profile.compile is not None else [profile.run]
+    shown = ", then ".join(f"`{' '.join(argv)}`" for argv in commands)
+    return [
+        f"`{one.name}`",
+        profile.description,
+        " ".join(f"`{suffix}`" for suffix in profile.suffixes),
+        entries,
+        shown,
+    ]
+
+
+def _shipped_limits() -> list[list[str]]:
+    rows: list[list[str]] = []
+    for name in Limits.model_fields:
+        cells = [_pair(one.profile.limits, name) for one in shipped()]
+        if any(cells):
+            rows.append([f"`{name}`", *cells])
+    return rows
+
+
+def _pair(limits: LimitRange, name: str) -> str:
+    default: float | None = getattr(limits.defaults.over(BUILT_IN_DEFAULTS), name)
+    most: float | None = getattr(limits.maximum, name)
+    shown = [_number(name, value) for value in (default, most) if value is not None]
+    return " / ".join(dict.fromkeys(shown)) if default is not None else f"- / {shown[0]}" if shown else ""
+
+
+def _number(name: str, value: float) -> str:
+    return size(int(value)) if name.endswith("_bytes") else f"{value:g}"
