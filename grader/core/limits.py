@@ -98,7 +98,7 @@ class Limits(BaseModel):
     files: Count | None = None
     """Files and directories that may exist at the same time."""
     output_files_bytes: Size | None = None
-    """How much of each output file is kept as evidence."""
+    """The largest output file that is kept as evidence; of a larger one only the size is known."""
     open_files: Count | None = None
     """Open file descriptors of one process."""
     stack_bytes: Size | None = None

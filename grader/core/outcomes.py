@@ -91,7 +91,7 @@ class StreamOutcome(BaseModel):
     model_config = _FROZEN
 
     captured: CapturedField
-    wrote_after_main_bytes: int = 0
+    wrote_after_main_bytes: int | None = 0
     """How much of it came after the main process had ended."""
 
 

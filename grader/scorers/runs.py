@@ -163,6 +163,9 @@ def _judge_file(expected: OutputFile, found: FileOutcome | None) -> _Check:
         return Tri.UNDETERMINED, Finding(code=ReasonCode.EVIDENCE_NOT_COLLECTED, detail=detail)
     if found.status == "missing":
         return Tri.FALSE, Finding(code=ReasonCode.FILE_MISSING, detail=f"{name} does not exist")
+    if found.status == "too_large" and found.captured is None:
+        detail = f"{name} is larger than what is kept of an output file ({found.detail or 'size unknown'})"
+        return Tri.UNDETERMINED, Finding(code=ReasonCode.EVIDENCE_TRUNCATED, detail=detail)
     if found.captured is None:
         detail = f"{name} is {found.kind or found.detail or 'not a regular file'}"
         return Tri.FALSE, Finding(code=ReasonCode.FILE_NOT_REGULAR, detail=detail)

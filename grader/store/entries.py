@@ -10,6 +10,7 @@ from typing import TypeVar, cast
 
 from pydantic import ValidationError
 
+import grader.core.tool_calls  # pyright: ignore[reportUnusedImport] - registers its payload
 import grader.core.tool_conditions  # pyright: ignore[reportUnusedImport] - registers its conditions
 import grader.matchers  # noqa: F401  # pyright: ignore[reportUnusedImport] - registers the matchers
 from grader.core.captured import Captured
@@ -205,7 +206,7 @@ class LineReader:
                 raise self._wrong(line, "a measure is beyond measure")
         for stream in (outcome.stdout, outcome.stderr):
             self._check_captured(line, stream.captured)
-            if not 0 <= stream.wrote_after_main_bytes < _BEYOND:
+            if not 0 <= (stream.wrote_after_main_bytes or 0) < _BEYOND:
                 raise self._wrong(line, "the bytes written after the main process are beyond measure")
         for file in outcome.files:
             if file.captured is not None:

@@ -149,7 +149,7 @@ def _outcome(
 
 
 def _stream(stream: StreamResult) -> StreamOutcome:
-    return StreamOutcome(captured=stream.captured, wrote_after_main_bytes=stream.after_main_bytes or 0)
+    return StreamOutcome(captured=stream.captured, wrote_after_main_bytes=stream.after_main_bytes)
 
 
 def _file(file: CollectedFile) -> FileOutcome:

@@ -191,6 +191,7 @@ def test_exit_codes(allowed: object, code: int, value: Tri) -> None:
             U,
             "evidence.truncated",
         ),
+        ({"log": {"status": "too_large", "detail": "9 bytes"}}, U, "evidence.truncated"),
         ({}, U, "evidence.not_collected"),
     ],
 )
