@@ -87,6 +87,11 @@ void run_start(struct core *core, const struct message *message, int *fds)
     if ((core->made_folder && tree_give(work, core->run_id, 0) != 0) || fchown(work, core->run_id, core->run_id) != 0)
         core_fatal(core, FATAL_SYSTEM, errno, "the work folder cannot be given to the run");
     core->made_folder = 0;
+    /* The run owns its ends: opening /dev/stdin or /dev/stdout by name (which is how many a program reads its input) asks
+     * for rights on the pipe. It gets no more than it has: its own input and output. */
+    for (int i = FD_STDIN; i <= FD_STDERR; i++)
+        if (fchown(fds[i], core->run_id, core->run_id) != 0)
+            core_fatal(core, FATAL_SYSTEM, errno, "a stream cannot be given to the run");
     if (pipe2(report, O_CLOEXEC) != 0)
         core_fatal(core, FATAL_SYSTEM, errno, "pipe");
     core->result[R_CLAMPED] = limits_clamped(core->request);
