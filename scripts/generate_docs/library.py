@@ -13,15 +13,19 @@ import grader
 from scripts.generate_docs.source import fields_of, first_paragraph, one_line, table
 
 _GROUPS = {
-    "Grading": ("grade", "grade_sync", "Runner", "Graded", "Choice", "Watcher", "replay"),
+    "Grading": ("grade", "grade_sync", "Runner", "Graded", "Choice", "Watcher", "replay", "score"),
     "Submissions and tasks": ("Submission", "load_task", "Task", "Expectation"),
     "Conditions": ("Condition", "ProgramBehaves", "ProgramCase", "InputFile", "OutputFile", "Limits", "AllOf", "AnyOf", "Not"),
+    "Tool conditions": (
+        "ToolsCalled", "ToolsCalledInOrder", "ToolsNotCalled", "ToolPrecededBy", "ToolCallRequirement", "ToolArgumentRequirement",
+    ),
     "Verdicts": ("Tri", "Verdict", "ConditionVerdict", "CaseVerdict", "CellVerdict", "RunVerdict", "Finding", "ReasonCode"),
     "Observations": ("Observation", "Acquisition"),
     "Errors": (
-        "GraderError", "UsageError", "TaskError", "SubmissionError", "RecordError", "PrerequisiteError",
+        "GraderError", "UsageError", "TaskError", "SubmissionError", "RecordError", "PrerequisiteError", "TraceError",
     ),
 }  # fmt: skip
+"""Names that are in no group stand under Others; names that are not there yet are left out."""
 
 
 def page() -> str:

@@ -59,6 +59,7 @@ TYPES = {
     "Seconds | None": "seconds",
     "Size | None": "bytes: `1048576` or `64 MiB`",
     "Count | None": "whole number",
+    "Annotated[int, BeforeValidator(parse_duration_ns)]": "duration: `5ms`",
 }
 _TYPE_OF: dict[tuple[type[BaseModel], str], str] = {
     (ProgramCase, "exit_code"): "0 to 255, a list of them, or `any`",
@@ -149,8 +150,21 @@ def _rows(model: type[BaseModel]) -> list[list[str]]:
         meaning = MEANINGS.get((model, field.name)) or field.meaning
         if not meaning:
             raise LookupError(f"nothing says what {model.__name__}.{field.name} means: write it below the field")
-        rows.append([field.name, type_of(model, field.name, field.annotation), meaning, _default(model, field.name)])
+        rows.append(
+            [
+                written_name(model, field.name),
+                type_of(model, field.name, field.annotation),
+                meaning,
+                _default(model, field.name),
+            ]
+        )
     return rows
+
+
+def written_name(model: type[BaseModel], name: str) -> str:
+    """How a field is written in the file."""
+    alias = model.model_fields[name].validation_alias
+    return alias if isinstance(alias, str) else name
 
 
 def type_of(model: type[BaseModel], name: str, annotation: str) -> str:

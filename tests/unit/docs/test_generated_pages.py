@@ -7,6 +7,7 @@ import re
 import pytest
 
 from grader.core.reasons import ReasonCode
+from scripts.generate_docs.cli import commands
 from scripts.generate_docs.pages import PAGES, stale, text_of
 
 
@@ -36,7 +37,9 @@ def test_every_public_name_and_every_command_is_there() -> None:
     for name in grader.__all__:
         assert f"\n### {name}\n" in library
     cli = text_of("cli.md")
-    for command in ("run", "replay", "show", "lint", "doctor", "clean", "runtimes list", "runtimes build", "runtimes test"):
-        assert f"\n## grader {command}\n" in cli
+    names = [name for name, _ in commands()]
+    assert {"run", "replay", "runtimes build"} <= set(names)
+    for name in names:
+        assert f"\n## grader {name}\n" in cli
     for option in ("`-k`, `--cases WHICH`", "`--each FOLDER`", "`--no-record`", "`--format FORMAT`"):
         assert option in cli
