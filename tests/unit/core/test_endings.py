@@ -24,7 +24,7 @@ def outcome(*, stdout: int = 0, stderr: int = 0, ours: bool = True, **measures: 
     return RunOutcome(
         command=(b"/usr/bin/python3",),
         command_is_submission=ours,
-        measures=Measures(**{**base, "memory_limit_hits": 0, **measures}),
+        measures=Measures.model_validate({**base, "memory_limit_hits": 0, **measures}),
         stdout=StreamOutcome(captured=Captured(b"", stdout, "0" * 64)),
         stderr=StreamOutcome(captured=Captured(b"", stderr, "0" * 64)),
     )
