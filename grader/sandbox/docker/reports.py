@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from typing import Literal, cast
 
 from grader.core.captured import Captured
@@ -73,7 +74,7 @@ def report_of(job: Job, result: RunResult) -> JobReport:
     if job.keeps_work and not is_whole:
         # More than a compile may leave: the same to the program as a file over its limit.
         measures = measures.model_copy(update={"stopped_for": measures.stopped_for or "file_size"})
-    files = tuple(_file(file) for file in result.files)
+    files = tuple(found for file in result.files if (found := file_outcome(file)) is not None)
     outcome = _outcome(job, measures, _stream(result.stdout), _stream(result.stderr), files)
     return JobReport(outcome, kept if job.keeps_work else None, is_usable, as_new)
 
@@ -152,13 +153,27 @@ def _stream(stream: StreamResult) -> StreamOutcome:
     return StreamOutcome(captured=stream.captured, wrote_after_main_bytes=stream.after_main_bytes)
 
 
-def _file(file: CollectedFile) -> FileOutcome:
+_MADE_UNREADABLE = {
+    errno.EACCES: "not readable: the program took the permission away",
+    errno.EPERM: "not readable: the program took the permission away",
+    errno.ELOOP: "behind a link",
+    errno.ENOTDIR: "below something that is no directory",
+    errno.EXDEV: "on another file system",
+}
+"""Why a file could not be read back where that is the program's doing; any other error is ours."""
+
+
+def file_outcome(file: CollectedFile) -> FileOutcome | None:
+    """What was read back of a file; None if we failed to: the verdict then knows that it was not collected."""
     if file.status == "regular":
         return FileOutcome(name=file.path, status="regular", captured=Captured.whole(file.content or b""))
+    if file.status == "refused" and file.errno:
+        detail = _MADE_UNREADABLE.get(file.errno)
+        return None if detail is None else FileOutcome(name=file.path, status="refused", detail=detail)
+    if file.status == "refused":  # within its own limit, but all files together are over the protocol's
+        return FileOutcome(name=file.path, status="too_large", detail=f"{file.size_bytes} bytes, after larger ones")
     kind = file.kind if file.status == "not_regular" else None
     detail = f"{file.size_bytes} bytes" if file.status == "too_large" else None
-    if file.status == "refused":
-        detail = f"errno {file.errno}" if file.errno else "over the total that is read back"
     return FileOutcome(name=file.path, status=file.status, kind=kind, detail=detail)
 
 
