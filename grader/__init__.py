@@ -14,13 +14,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from grader.api import Choice, Runner, grade, grade_sync
+    from grader.api import Choice, Runner, grade, grade_sync, score
     from grader.core.cases import InputFile, OutputFile, ProgramBehaves, ProgramCase
     from grader.core.conditions import AllOf, AnyOf, Condition, Not
     from grader.core.expectation import Expectation, Task
     from grader.core.limits import Limits
     from grader.core.observation import Acquisition, Observation
     from grader.core.reasons import ReasonCode
+    from grader.core.tool_conditions import (
+        ToolArgumentRequirement,
+        ToolCallRequirement,
+        ToolPrecededBy,
+        ToolsCalled,
+        ToolsCalledInOrder,
+        ToolsNotCalled,
+    )
     from grader.core.tri import Tri
     from grader.core.verdict import CaseVerdict, CellVerdict, ConditionVerdict, Finding, RunVerdict, Verdict
     from grader.errors import (
@@ -29,6 +37,7 @@ if TYPE_CHECKING:
         RecordError,
         SubmissionError,
         TaskError,
+        TraceError,
         UsageError,
     )
     from grader.formats.task_file import load_task
@@ -38,13 +47,21 @@ if TYPE_CHECKING:
     from grader.submission import Submission
 
 _HOMES = {
-    "grader.api": ("Choice", "Runner", "grade", "grade_sync"),
+    "grader.api": ("Choice", "Runner", "grade", "grade_sync", "score"),
     "grader.core.cases": ("InputFile", "OutputFile", "ProgramBehaves", "ProgramCase"),
     "grader.core.conditions": ("AllOf", "AnyOf", "Condition", "Not"),
     "grader.core.expectation": ("Expectation", "Task"),
     "grader.core.limits": ("Limits",),
     "grader.core.observation": ("Acquisition", "Observation"),
     "grader.core.reasons": ("ReasonCode",),
+    "grader.core.tool_conditions": (
+        "ToolArgumentRequirement",
+        "ToolCallRequirement",
+        "ToolPrecededBy",
+        "ToolsCalled",
+        "ToolsCalledInOrder",
+        "ToolsNotCalled",
+    ),
     "grader.core.tri": ("Tri",),
     "grader.core.verdict": ("CaseVerdict", "CellVerdict", "ConditionVerdict", "Finding", "RunVerdict", "Verdict"),
     "grader.errors": (
@@ -53,6 +70,7 @@ _HOMES = {
         "RecordError",
         "SubmissionError",
         "TaskError",
+        "TraceError",
         "UsageError",
     ),
     "grader.formats.task_file": ("load_task",),
@@ -93,6 +111,13 @@ __all__ = [
     "SubmissionError",
     "Task",
     "TaskError",
+    "ToolArgumentRequirement",
+    "ToolCallRequirement",
+    "ToolPrecededBy",
+    "ToolsCalled",
+    "ToolsCalledInOrder",
+    "ToolsNotCalled",
+    "TraceError",
     "Tri",
     "UsageError",
     "Verdict",
@@ -101,6 +126,7 @@ __all__ = [
     "grade_sync",
     "load_task",
     "replay",
+    "score",
 ]
 
 

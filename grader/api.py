@@ -1,4 +1,4 @@
-"""The library: grade one submission, or a stream of them; wires sandbox, runtimes, runner and store."""
+"""The library: grade submissions, one or a stream of them, and score evidence; wires the parts together."""
 
 from __future__ import annotations
 
@@ -14,13 +14,16 @@ import anyio
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectSendStream
 
+from grader.core.durations import parse_duration_ns
 from grader.core.expectation import Task
 from grader.core.plan import Plan, ProfileInForce, limit_problems, make_plan
 from grader.core.reasons import ReasonCode
 from grader.core.selection import Selection, select
+from grader.core.tool_arguments import ContentRules, Redactor
 from grader.core.verdict import Verdict
 from grader.errors import GraderError, Place, PrerequisiteError, Problem, RecordError, TaskError, UsageError
 from grader.formats.task_file import load_task
+from grader.messages.conversation import Conversation, read_conversation
 from grader.runner.graded import Graded
 from grader.runner.grading import (
     Assignment,
@@ -35,6 +38,7 @@ from grader.runner.judge import check_readable
 from grader.runner.programs import image_of, make_program, profiles_for
 from grader.runner.recording import Recording, check_resumable, record_facts
 from grader.runner.run import Rules
+from grader.runner.score import Evidence, load_scorable, read_conversation_file, score_evidence
 from grader.runtimes import LoadedProfile
 from grader.sandbox.base import ISOLATIONS, Isolation, Sandbox
 from grader.store import (
@@ -44,9 +48,13 @@ from grader.store import (
     open_record,
 )
 from grader.submission import Submission
+from grader.traces.files import trace_inputs
+from grader.traces.reader import TraceInput
 
 TaskLike = Task | Path | str
 SubmissionLike = Submission | Path | str
+EvidenceLike = TraceInput | Path | str | bytes
+ConversationLike = Conversation | Path | str | bytes
 
 
 @dataclass(frozen=True)
@@ -232,8 +240,9 @@ class Runner:
         """The assignment of a recorded entry, if what would run now is what ran then."""
         recorded = entry.submission
         if recorded is None or recorded.files is None:
+            kept = "it is of evidence that was scored" if recorded is None else "the submission's files were not kept"
             raise RecordError(
-                "the submission's files were not kept in this record, so it cannot be resumed",
+                f"this record cannot be resumed: {kept}",
                 code=ReasonCode.RECORD_MISMATCH,
                 where=Place(str(record.folder)),
             )
@@ -352,6 +361,62 @@ def grade_sync(task: TaskLike, submission: SubmissionLike, *, isolation: Isolati
         return await grade(task, submission, isolation=isolation)
 
     return anyio.run(main)
+
+
+def score(  # noqa: PLR0913 - what is said of the evidence, all optional and by name
+    evidence: EvidenceLike | Sequence[EvidenceLike],
+    task: TaskLike,
+    *,
+    conversation: ConversationLike | None = None,
+    complete: bool = False,
+    clock_skew_tolerance: str | int | None = None,
+    retain_content: bool = True,
+    redactor: Redactor | None = None,
+    record: Path | str | None = None,
+) -> Graded:
+    """Judge the tool conditions of a task on traces of what an agent did, and on its conversation. Runs nothing.
+
+    `evidence`: paths of files or folders, or traces as bytes; together they are one observation, and there may be none
+    if there is a `conversation`. `complete` declares that nothing is missing; what checks find against it still counts.
+    `clock_skew_tolerance`: such as `"5ms"`, or whole nanoseconds; None: the task's. `retain_content=False` keeps names
+    and times only; `redactor` gets the name and value of each argument and gives what to keep. `record`: a folder for a
+    record, which `replay` judges again; None for none.
+
+    Raises TaskError for a task with other conditions, TraceError for what is no trace or no conversation, UsageError
+    for what cannot be meant, PrerequisiteError if a package for a compression is missing or the record cannot be
+    written.
+    """
+    given = [evidence] if isinstance(evidence, TraceInput | Path | str | bytes) else list(evidence)
+    try:
+        tolerance_ns = None if clock_skew_tolerance is None else parse_duration_ns(clock_skew_tolerance)
+    except ValueError as error:
+        raise UsageError(f"clock_skew_tolerance: {error}") from error
+    wanted = load_scorable(task)
+    return score_evidence(
+        Evidence(
+            traces=[source for one in given for source in _sources(one)],
+            conversation=_conversation(conversation),
+            complete=complete,
+            rules=ContentRules(retain_content=retain_content, redactor=redactor),
+        ),
+        wanted,
+        clock_skew_tolerance_ns=tolerance_ns,
+        record=Path(record) if record is not None else None,
+    )
+
+
+def _sources(evidence: EvidenceLike) -> Sequence[TraceInput]:
+    if isinstance(evidence, TraceInput):
+        return (evidence,)
+    return (TraceInput.of_bytes(evidence),) if isinstance(evidence, bytes) else trace_inputs([Path(evidence)])
+
+
+def _conversation(conversation: ConversationLike | None) -> Conversation | None:
+    if conversation is None or isinstance(conversation, Conversation):
+        return conversation
+    if isinstance(conversation, bytes):
+        return read_conversation(conversation)
+    return read_conversation_file(Path(conversation))
 
 
 def _task(task: TaskLike) -> Task:

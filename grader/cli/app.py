@@ -12,7 +12,7 @@ from typing import cast
 
 import typer
 
-from grader.cli import clean, doctor, lint, replay, run, runtimes, show
+from grader.cli import clean, doctor, lint, replay, run, runtimes, score, show
 from grader.cli.console import Console, use_utf8, write
 from grader.cli.exit_codes import BUG, INTERRUPTED_BY, USAGE, of_error
 from grader.errors import GraderError
@@ -28,6 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(run.run)
+app.command()(score.score)
 app.command()(replay.replay)
 app.command()(show.show)
 app.command()(lint.lint)

@@ -25,12 +25,17 @@ def replay(  # noqa: PLR0913, PLR0917 - the options of the command line
 ) -> int:
     """Judge recorded runs again, without running."""
     from grader.cli.console import Console
-    from grader.cli.output import Output
+    from grader.cli.output import Item, Output
     from grader.cli.running import as_item
+    from grader.cli.scoring import tell_warnings
     from grader.runner.replay import replay as replay_record
     from grader.store import find_record
 
     console = Console(color=color, quiet=quiet, verbose=verbose)
     reports = Output(console, report_format, tuple(output or ()), show_all)
     folder = find_record(record)
-    return reports.write([as_item(graded, record, is_replay=True) for graded in replay_record(folder, task)])
+    items: list[Item] = []
+    for graded in replay_record(folder, task):
+        tell_warnings(graded.warnings, console)
+        items.append(as_item(graded, record, is_replay=True))
+    return reports.write(items)

@@ -17,8 +17,9 @@ from grader.cli.interrupts import InterruptedBySignalError, run_interruptible
 from grader.cli.output import Item, Output
 from grader.cli.progress import Progress
 from grader.core.expectation import Task
-from grader.core.observation import ProgramRuns
+from grader.core.observation import Payload, ProgramRuns
 from grader.core.selection import NothingSelectedError, select
+from grader.core.tool_calls import ToolsPayload
 from grader.errors import GraderError, Place, Problem, SubmissionError, TaskError, UsageError
 from grader.formats.task_file import load_task
 from grader.reports.grading import Grading, Refusal
@@ -124,7 +125,16 @@ def as_item(graded: Graded, record_name: str | None, *, is_replay: bool = False)
         selection=graded.selection,
         record=record_name,
         is_replay=is_replay,
+        tools=_tools(graded, payload),
+        warnings=graded.warnings,
     )
+
+
+def _tools(graded: Graded, payload: Payload | None) -> ToolsPayload | None:
+    """What an agent did, if that was scored; of a record that broke off before it was kept, nothing."""
+    if graded.plan is not None:
+        return None
+    return payload if isinstance(payload, ToolsPayload) else ToolsPayload()
 
 
 async def _graded(request: RunRequest, job: _Job, progress: Progress) -> AsyncIterator[Graded]:

@@ -11,14 +11,16 @@ from grader.cli.options import Color, RecordName
 
 def show(
     record: RecordName = "latest",
-    case: Annotated[str | None, typer.Argument(metavar="CASE", help="A case's name, number, pattern or part.")] = None,
+    case: Annotated[
+        str | None, typer.Argument(metavar="CASE", help="A case's name, number, pattern or part; or a tool's.")
+    ] = None,
     submission: Annotated[
         str | None,
         typer.Option("-s", "--submission", metavar="NAME", help="Of a record with several: the one with this name."),
     ] = None,
     color: Color = "auto",
 ) -> int:
-    """Show a record, or a case's runs side by side."""
+    """Show a record, a case's runs side by side, or calls."""
     from grader.cli.console import Console
     from grader.cli.exit_codes import ALL_TRUE
     from grader.cli.showing import record_lines, show_cases

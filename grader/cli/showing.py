@@ -9,6 +9,7 @@ from grader.cli.running import as_item
 from grader.errors import Place, UsageError
 from grader.reports.grading import Grading, rows
 from grader.reports.sanitize import safe_line
+from grader.reports.scored import calls_report, tool_names
 from grader.reports.show import find_rows, show_report
 from grader.reports.text import TextOptions, text_report
 from grader.runner.replay import replay_entry
@@ -27,12 +28,17 @@ def record_lines(name: str, submission: str | None, console: Console) -> str:
 
 
 def show_cases(name: str, submission: str | None, case: str, console: Console) -> str:
-    """The runs of the cases that `case` names, of every submission that has one of that name."""
+    """The runs of the cases that `case` names, of every submission that has one of that name; or a tool's calls."""
     record = open_record(find_record(name))
     look = TextOptions(color=console.result_colored)
     parts: list[str] = []
     labels: list[str] = []
     for entry, grading in _gradings(record, name, submission):
+        if grading.tools is not None:
+            calls = calls_report(grading.tools, case)
+            labels.extend(tool_names(grading.tools))
+            parts.extend([calls] if calls is not None else [])
+            continue
         chosen = find_rows(grading, case)
         labels.extend(row.label for row in rows(grading.verdict))
         if chosen:
@@ -40,7 +46,9 @@ def show_cases(name: str, submission: str | None, case: str, console: Console) -
             parts.append(head + show_report(grading, chosen, look))
     if not parts:
         known = ", ".join(list(dict.fromkeys(labels))[:10])
-        raise UsageError(f"no case is named {case!r}", where=Place(str(record.folder)), hint=f"cases are: {known}")
+        kind = "case" if record.submission_names()[0] else "tool"
+        known = known or "none"
+        raise UsageError(f"no {kind} is named {case!r}", where=Place(str(record.folder)), hint=f"{kind}s are: {known}")
     return "\n".join(parts)
 
 
@@ -65,8 +73,9 @@ def _about(record: Record) -> Iterator[str]:
     yield f"begun       {safe_line(record.created)}, {state}"
     for number, session in enumerate(record.sessions):
         host = ", ".join(f"{key} {value}" for key, value in sorted(session.host.items()))
-        yield f"{'ran on' if number == 0 else 'resumed on':<11} {safe_line(host) or 'unknown'}"
-        yield f"isolation   {safe_line(session.isolation)}"
+        if host or session.isolation:  # of evidence that was scored, nothing ran
+            yield f"{'ran on' if number == 0 else 'resumed on':<11} {safe_line(host) or 'unknown'}"
+            yield f"isolation   {safe_line(session.isolation)}"
         for lacking in session.not_enforced:
             yield f"not enforced: {safe_line(lacking)}"
 

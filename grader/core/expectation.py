@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from grader.core.canonical import digest
 from grader.core.cases import ProgramBehaves
 from grader.core.conditions import AnyCondition, Condition
+from grader.core.durations import parse_duration_ns
 from grader.core.limits import Limits
 from grader.core.values import Value
 
@@ -37,10 +39,12 @@ class Expectation(Value):
 class TraceSettings(BaseModel):
     """How traces are read for the task's tool conditions: settings of the scorer, not of a condition."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
-    clock_skew_tolerance_ns: int = Field(default=0, ge=0)
-    """How far two clocks may disagree, in nanoseconds."""
+    clock_skew_tolerance_ns: Annotated[int, BeforeValidator(parse_duration_ns)] = Field(
+        default=0, validation_alias="clock_skew_tolerance"
+    )
+    """How far two clocks may disagree: `5ms` (ns, us, ms, s, min), or a whole number of nanoseconds."""
     trace_source: str | None = None
 
 

@@ -55,7 +55,8 @@ class Reading:
         try:
             return model.model_validate(entries)
         except ValidationError as error:
-            known = frozenset(model.model_fields) | frozenset(f.alias for f in model.model_fields.values() if f.alias)
+            aliases = (f.validation_alias for f in model.model_fields.values())
+            known = frozenset(model.model_fields) | {alias for alias in aliases if isinstance(alias, str)}
             self.problems.extend(validation_problems(error, self.document, path, known))
             return None
 

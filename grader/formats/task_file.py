@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import stat
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import cast
 
@@ -62,6 +62,24 @@ def task_file(path: str | Path) -> Path:
         hint = f"name a task file, or a folder with a {FILE_NAME} in it"
         raise TaskError(f"no task here: {said}", where=Place(str(path)), hint=hint) from error
     return file
+
+
+def leaf_places(path: str | Path) -> tuple[Place, ...]:
+    """Where the leaf conditions of a task file stand, in the order of `Task.leaves()`. Raises what `load_task` does."""
+    document = _document(task_file(path))
+    return tuple(document.place(at) for at in _leaves(document.value, ()))
+
+
+def _leaves(value: object, path: YamlPath) -> Iterator[YamlPath]:
+    """The paths of the conditions that have no conditions inside."""
+    entries = cast("dict[str, object]", value) if isinstance(value, dict) else {}
+    if "conditions" in entries:
+        for index, item in enumerate(cast("list[object]", entries["conditions"])):
+            yield from _leaves(item, (*path, "conditions", index))
+    elif "condition" in entries:
+        yield from _leaves(entries["condition"], (*path, "condition"))
+    else:
+        yield path
 
 
 def _document(file: Path) -> YamlDocument:

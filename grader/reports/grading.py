@@ -1,4 +1,4 @@
-"""What every report is made from: submissions that were graded, or refused."""
+"""What every report is made from: submissions that were graded or refused, and evidence that was scored."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from grader.core.observation import ProgramRuns
 from grader.core.plan import Plan
 from grader.core.reasons import ReasonCode
 from grader.core.selection import Selection
+from grader.core.tool_calls import ToolsPayload
 from grader.core.tri import Tri
 from grader.core.verdict import CaseVerdict, CellVerdict, ConditionVerdict, Finding, Verdict
 from grader.errors import Problem
@@ -18,7 +19,10 @@ from grader.errors import Problem
 
 @dataclass(frozen=True)
 class Grading:
-    """One submission, graded. `verdict` is that of the effective task: of what was selected, if a selection is set."""
+    """One submission, graded. `verdict` is that of the effective task: of what was selected, if a selection is set.
+
+    Of evidence that was scored, `tools` is set, and `submission` is the name of what was read.
+    """
 
     submission: str
     task: Task
@@ -32,6 +36,10 @@ class Grading:
     """How long the grading took; None if it is not known of this submission alone."""
     is_replay: bool = False
     """Whether a record was judged again: nothing was run."""
+    tools: ToolsPayload | None = None
+    """What an agent did, when that was scored instead of a program run."""
+    warnings: tuple[str, ...] = ()
+    """What one should know before trusting the verdict."""
 
 
 @dataclass(frozen=True)

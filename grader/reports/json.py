@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 from grader.core.tri import all_of
+from grader.reports.evidence import plain_evidence
 from grader.reports.grading import Grading, Refusal, cell_times_s, leaves, sandbox_time_s
 
 SCHEMA_VERSION = 1
@@ -46,8 +47,12 @@ def plain_grading(item: Grading | Refusal) -> dict[str, object]:
             },
         }
     verdict = item.verdict
+    scored: dict[str, object] = {}
+    if item.tools is not None:
+        scored["evidence"] = plain_evidence(_ascii_safe(item.submission), item.tools)
+        scored["warnings"] = list(item.warnings)
     return {
-        "submission": _ascii_safe(item.submission),
+        "submission": _ascii_safe(item.submission) if item.tools is None else None,
         "submission_digest": verdict.submission,
         "verdict": verdict.value.value,
         "reasons": [finding.code.value for finding in verdict.findings],
@@ -61,6 +66,7 @@ def plain_grading(item: Grading | Refusal) -> dict[str, object]:
         "sandbox_time_s": sandbox_time_s(item),
         "conditions": [condition.model_dump(mode="json") for condition in verdict.conditions],
         "cells": _cells(item),
+        **scored,
     }
 
 

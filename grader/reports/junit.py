@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from grader.core.tri import Tri
 from grader.core.verdict import CellVerdict, ConditionVerdict, Finding
+from grader.reports.evidence import condition_label, coverage_in_words, size_in_words
 from grader.reports.grading import Grading, Refusal, cell_times_s, deciding, leaves, never_ran, rows
 from grader.reports.sanitize import xml_attribute, xml_text
 
@@ -30,10 +31,11 @@ def _suite(item: Grading) -> str:
             wall_time_s = times.get((row.program, row.case.index, cell.profile))
             cases.append(_case(item.submission, f"{row.label} [{cell.profile}]", element, wall_time_s))
             _count(counted, element)
-    for leaf in leaves(item.verdict):
+    for condition, leaf in zip(item.task.leaves(), leaves(item.verdict), strict=True):
         if not leaf.cases:
             element = _leaf_element(leaf)
-            cases.append(_case(item.submission, leaf.condition_type, element, None))
+            name = f"{leaf.condition_type} {condition_label(condition)}".rstrip()
+            cases.append(_case(item.submission, name, element, None))
             _count(counted, element)
     head = (
         f"  <testsuite name={xml_attribute(item.submission)} tests={xml_attribute(str(len(cases)))}"
@@ -45,6 +47,9 @@ def _suite(item: Grading) -> str:
         properties.append(("selection", str(item.selection)))
     if item.record is not None:
         properties.append(("record", item.record))
+    if item.tools is not None:
+        properties.append(("evidence", f"{coverage_in_words(item.tools)}; {size_in_words(item.tools)}"))
+    properties.extend(("warning", warning) for warning in item.warnings)
     listed = "".join(f"      <property name={xml_attribute(n)} value={xml_attribute(v)}/>\n" for n, v in properties)
     return f"{head}    <properties>\n{listed}    </properties>\n{''.join(cases)}  </testsuite>\n"
 

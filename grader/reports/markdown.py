@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from grader.core.tri import Tri
+from grader.reports.evidence import condition_label, coverage_in_words, size_in_words
 from grader.reports.grading import Grading, Refusal, counts, deciding, leaves, rows
+from grader.reports.look import MARKS, TextOptions
 from grader.reports.sanitize import markdown_text
-from grader.reports.text import MARKS, TextOptions, run_marks
+from grader.reports.text import run_marks
 
 
 def markdown_report(graded: Sequence[Grading | Refusal], *, exit_code: int | None = None) -> str:
@@ -36,10 +38,26 @@ def _grading(item: Grading) -> str:
         marks = run_marks(cell.runs, TextOptions())
         cells = (markdown_text(row.label), markdown_text(cell.profile), marks, f"`{code}`", markdown_text(detail))
         lines.append(f"| {' | '.join(cells)} |")
+    if item.tools is not None:
+        return "\n".join([*lines, *_scored(item)]) + "\n"
     for leaf in leaves(item.verdict):
         if not leaf.cases and leaf.value is not Tri.TRUE:
             lines.append(f"- {MARKS[leaf.value]} `{leaf.condition_type}` {markdown_text(leaf.rationale)}")
     return "\n".join(lines) + "\n"
+
+
+def _scored(item: Grading) -> list[str]:
+    """Every condition, and how complete the evidence is."""
+    assert item.tools is not None
+    lines = ["| | condition | tools | reason | detail |", "|---|---|---|---|---|"]
+    for condition, leaf in zip(item.task.leaves(), leaves(item.verdict), strict=True):
+        codes = " ".join(f"`{finding.code.value}`" for finding in leaf.findings)
+        label, detail = markdown_text(condition_label(condition)), markdown_text(leaf.rationale)
+        lines.append(f"| {MARKS[leaf.value]} | `{leaf.condition_type}` | {label} | {codes} | {detail} |")
+    said = (
+        f"evidence: {coverage_in_words(item.tools)}; {size_in_words(item.tools)}; executions: {len(item.tools.calls)}"
+    )
+    return [*lines, "", f"{markdown_text(said)}.", *(f"- warning: {markdown_text(text)}" for text in item.warnings)]
 
 
 def _refused(item: Refusal) -> str:

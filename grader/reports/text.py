@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from grader.core.tri import Tri, all_of
-from grader.core.verdict import CellVerdict, ConditionVerdict, Finding, RunVerdict
+from grader.core.verdict import CellVerdict, ConditionVerdict, RunVerdict
 from grader.reports.grading import (
     Grading,
     Refusal,
@@ -20,28 +18,15 @@ from grader.reports.grading import (
     rows,
     sandbox_time_s,
 )
+from grader.reports.look import BOLD, COLORS, MARKS, TextOptions, pad, paint, reason, text_width
 from grader.reports.sanitize import safe_line
+from grader.reports.scored import scored_lines
 
-MARKS = {Tri.TRUE: "✓", Tri.FALSE: "✗", Tri.UNDETERMINED: "?"}
-COLORS = {Tri.TRUE: "32", Tri.FALSE: "31", Tri.UNDETERMINED: "33"}
 MOST_MARKS = 8
 """Above this many repetitions, marks are counted instead of written one by one."""
 LONGEST_LABEL = 40
 MOST_REASONS = 3
 """How many reasons of one case are shown."""
-
-_DIM, _BOLD = "2", "1"
-
-
-@dataclass(frozen=True)
-class TextOptions:
-    """How the text report looks."""
-
-    color: bool = False
-    show_all: bool = False
-    """List the cases that are true, too."""
-    quiet: bool = False
-    """The summary lines only."""
 
 
 def text_report(
@@ -56,12 +41,12 @@ def text_report(
     lines: list[str] = []
     for item in graded:
         if len(graded) > 1 and not look.quiet:
-            lines.append(_paint(safe_line(item.submission), _BOLD, look))
+            lines.append(paint(safe_line(item.submission), BOLD, look))
         if isinstance(item, Refusal):
             lines.extend(_refusal(item, look))
             continue
         if not look.quiet:
-            lines.extend(_conditions(item, look))
+            lines.extend(_conditions(item, look) if item.tools is None else scored_lines(item, look))
         lines.append(
             _summary(item, exit_code if len(graded) == 1 else None, look, named=len(graded) > 1 and look.quiet)
         )
@@ -77,22 +62,22 @@ def text_report(
 def run_marks(runs: Sequence[RunVerdict], options: TextOptions) -> str:
     """A mark a repetition, or their counts when there are many."""
     if len(runs) <= MOST_MARKS:
-        return "".join(_paint(MARKS[run.value], COLORS[run.value], options) for run in runs)
+        return "".join(paint(MARKS[run.value], COLORS[run.value], options) for run in runs)
     found = counts([run.value for run in runs])
-    return " ".join(_paint(f"{MARKS[v]}{found[v]}", COLORS[v], options) for v in MARKS if found[v])
+    return " ".join(paint(f"{MARKS[v]}{found[v]}", COLORS[v], options) for v in MARKS if found[v])
 
 
 def cell_line(label: str, cell: CellVerdict, options: TextOptions) -> str:
     """One cell on one line: for progress that is not on a terminal, and for `-v`."""
-    mark = _paint(MARKS[cell.value], COLORS[cell.value], options)
+    mark = paint(MARKS[cell.value], COLORS[cell.value], options)
     finding = deciding(cell)
-    said = "" if finding is None else f"  {_reason(finding)}"
+    said = "" if finding is None else f"  {reason(finding)}"
     return f"{mark} {safe_line(label)}  [{safe_line(cell.profile)}]  {run_marks(cell.runs, options)}{said}"
 
 
 def _refusal(item: Refusal, look: TextOptions) -> list[str]:
     place = f"{item.problem.where}: " if item.problem.where is not None else ""
-    lines = [f"{_paint('refused', '31', look)} {safe_line(item.code)}  {safe_line(place + item.problem.message)}"]
+    lines = [f"{paint('refused', '31', look)} {safe_line(item.code)}  {safe_line(place + item.problem.message)}"]
     if item.problem.hint is not None:
         lines.append(f"  mend: {safe_line(item.problem.hint)}")
     return lines
@@ -118,24 +103,26 @@ def _case_lines(found: list[Row], look: TextOptions) -> list[str]:
     lines: list[str] = []
     if shown:
         labels = [_cut(safe_line(row.label)) for row in shown]
-        label_width = max(_width(label) for label in labels)
+        label_width = max(text_width(label) for label in labels)
         cells = [{cell.profile: cell for cell in row.case.cells} for row in shown]
         plain = TextOptions()
         widths = [
-            max([_width(safe_line(name)), *(_width(run_marks(c[name].runs, plain)) for c in cells if name in c)])
+            max(
+                [text_width(safe_line(name)), *(text_width(run_marks(c[name].runs, plain)) for c in cells if name in c)]
+            )
             for name in names
         ]
-        header = "   ".join(_pad(safe_line(name), width) for name, width in zip(names, widths, strict=True))
+        header = "   ".join(pad(safe_line(name), width) for name, width in zip(names, widths, strict=True))
         lines.append(" " * (label_width + 4) + header.rstrip())
         indent = " " * (label_width + 4 + sum(widths) + 3 * (len(widths) - 1) + 3)
         for row, label, by_profile in zip(shown, labels, cells, strict=True):
             marks = "   ".join(
-                _pad(run_marks(by_profile[name].runs, look) if name in by_profile else "", width, look)
+                pad(run_marks(by_profile[name].runs, look) if name in by_profile else "", width, look)
                 for name, width in zip(names, widths, strict=True)
             )
-            mark = _paint(MARKS[row.case.value], COLORS[row.case.value], look)
+            mark = paint(MARKS[row.case.value], COLORS[row.case.value], look)
             first, *more = _reasons(row, several=len(names) > 1) or [""]
-            lines.append(f"{mark} {_pad(label, label_width)}  {marks}   {first}".rstrip())
+            lines.append(f"{mark} {pad(label, label_width)}  {marks}   {first}".rstrip())
             lines.extend(indent + reason for reason in more)
     if hidden:
         more = " more" if shown else ""
@@ -156,7 +143,7 @@ def _reasons(row: Row, *, several: bool) -> list[str]:
     for cell in ordered:
         finding = deciding(cell)
         if finding is not None:
-            said = _reason(finding) if not never_ran(cell) else f"{finding.code}  not run"
+            said = reason(finding) if not never_ran(cell) else f"{finding.code}  not run"
             by_reason.setdefault(said, []).append(cell.profile)
     lines: list[str] = []
     for said, where in by_reason.items():
@@ -167,22 +154,17 @@ def _reasons(row: Row, *, several: bool) -> list[str]:
     return lines
 
 
-def _reason(finding: Finding) -> str:
-    detail = finding.detail or finding.code.meaning
-    return f"{_pad(finding.code.value, 15)} {safe_line(detail, 400)}"
-
-
 def _leaf_lines(leaf: ConditionVerdict, look: TextOptions) -> list[str]:
     if leaf.value is Tri.TRUE and not look.show_all:
         return []
-    mark = _paint(MARKS[leaf.value], COLORS[leaf.value], look)
+    mark = paint(MARKS[leaf.value], COLORS[leaf.value], look)
     lines = [f"{mark} {safe_line(leaf.condition_type)}  {safe_line(leaf.rationale)}".rstrip()]
-    lines.extend(f"    {_reason(finding)}" for finding in leaf.findings)
+    lines.extend(f"    {reason(finding)}" for finding in leaf.findings)
     return lines
 
 
 def _tree(condition: ConditionVerdict, look: TextOptions, depth: int) -> list[str]:
-    mark = _paint(MARKS[condition.value], COLORS[condition.value], look)
+    mark = paint(MARKS[condition.value], COLORS[condition.value], look)
     lines = [f"{'  ' * depth}{mark} {safe_line(condition.condition_type)}"]
     for part in condition.parts:
         lines.extend(_tree(part, look, depth + 1))
@@ -191,7 +173,7 @@ def _tree(condition: ConditionVerdict, look: TextOptions, depth: int) -> list[st
 
 def _summary(item: Grading, exit_code: int | None, look: TextOptions, *, named: bool) -> str:
     value = item.verdict.value
-    parts = [_paint(value.value.upper(), f"{_BOLD};{COLORS[value]}", look)]
+    parts = [paint(value.value.upper(), f"{BOLD};{COLORS[value]}", look)]
     if named:
         parts[0] += f"  {safe_line(item.submission)}"
     found = rows(item.verdict)
@@ -220,7 +202,7 @@ def _times(item: Grading) -> list[str]:
 
 def _counted(values: Sequence[Tri], look: TextOptions) -> str:
     found = counts(values)
-    return "  ".join(_paint(f"{MARKS[v]} {found[v]}", COLORS[v], look) for v in MARKS if found[v])
+    return "  ".join(paint(f"{MARKS[v]} {found[v]}", COLORS[v], look) for v in MARKS if found[v])
 
 
 def _total(
@@ -231,7 +213,7 @@ def _total(
     parts: list[str] = []
     if verdicts:
         value = all_of(verdicts)
-        parts.append(_paint(value.value.upper(), f"{_BOLD};{COLORS[value]}", look))
+        parts.append(paint(value.value.upper(), f"{BOLD};{COLORS[value]}", look))
     parts.append(f"submissions {len(graded)}: {_counted(verdicts, look)}" + (f"  refused {refused}" if refused else ""))
     if wall_time_s is not None:
         parts.append(f"{_duration(wall_time_s)} wall")
@@ -251,6 +233,8 @@ def _next(item: Grading, *, one_of_several: bool) -> list[str]:
     if worst:
         which = f" -s {shell_word(item.submission)}" if one_of_several else ""
         commands.append(f"grader show {record} {shell_word(worst[0].label)}{which}")
+    elif item.tools is not None and not item.is_replay:
+        commands.append(f"grader show {record}")
     if not one_of_several:
         commands.append(f"grader replay {record}")
     if not commands:
@@ -273,26 +257,5 @@ def _duration(seconds: float) -> str:
     return f"{hours}:{rest // 60:02}:{rest % 60:02}" if hours else f"{rest // 60}:{rest % 60:02}"
 
 
-def _paint(text: str, color: str, look: TextOptions) -> str:
-    return f"\x1b[{color}m{text}\x1b[0m" if look.color else text
-
-
-def _pad(text: str, width: int, look: TextOptions | None = None) -> str:
-    painted = 0 if look is None or not look.color else len(text) - len(_unpainted(text))
-    return text + " " * max(0, width - _width(text) + painted)
-
-
-def _unpainted(text: str) -> str:
-    kept: list[str] = []
-    for part in text.split("\x1b["):
-        kept.append(part if not kept else part.partition("m")[2])
-    return "".join(kept)
-
-
-def _width(text: str) -> int:
-    """How many columns a text takes on a terminal: wide characters take two."""
-    return sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text)
-
-
 def _cut(label: str) -> str:
-    return label if _width(label) <= LONGEST_LABEL else label[: LONGEST_LABEL - 1] + "…"
+    return label if text_width(label) <= LONGEST_LABEL else label[: LONGEST_LABEL - 1] + "…"

@@ -1,4 +1,4 @@
-"""What came of one submission."""
+"""What came of one submission, or of the evidence of what an agent did."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from grader.runner.judge import for_the_whole
 
 @dataclass(frozen=True)
 class Graded:
-    """A verdict on one submission with all it rests on, or the error for which it was refused."""
+    """A verdict on one submission with all it rests on, or the error for which it was refused.
+
+    Of evidence that was scored there is no plan, and `submission_name` is the name of what was read.
+    """
 
     submission_name: str
     task: Task | None = None
@@ -31,6 +34,8 @@ class Graded:
     record: Path | None = None
     entry: int | None = None
     """Its place in the record, from 0."""
+    warnings: tuple[str, ...] = ()
+    """What one should know before trusting the verdict, such as a condition that this evidence can never settle."""
 
     @property
     def whole_verdict(self) -> Verdict | None:

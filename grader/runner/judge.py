@@ -1,6 +1,9 @@
-"""From recorded evidence to a verdict: what `run` and `replay` share, so that both say the same."""
+"""From recorded evidence to a verdict: what `run`, `score` and `replay` share, so that all say the same."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import zip_longest
 
 from grader.core.cases import ProgramBehaves
 from grader.core.expectation import Task
@@ -8,11 +11,13 @@ from grader.core.observation import Observation, ProgramRuns
 from grader.core.plan import Plan, first_difference, make_plan
 from grader.core.reasons import ReasonCode
 from grader.core.selection import Selection
+from grader.core.tool_conditions import ToolCondition
 from grader.core.tri import Tri
 from grader.core.verdict import Finding, Verdict
-from grader.errors import Problem, RecordError, TaskError
+from grader.errors import Place, Problem, RecordError, TaskError
 from grader.scorers.composite import CompositeScorer
 from grader.scorers.program import ProgramExecutionScorer
+from grader.scorers.tool_scorers import tool_scorers
 
 
 def judge_runs(task: Task, plan: Plan, observation: Observation) -> Verdict:
@@ -32,6 +37,34 @@ def check_readable(task: Task) -> None:
             Problem(f"{name} cannot be judged from the runs of a program", hint="use `grader score` with a trace")
             for name in unread
         )
+
+
+def judge_tools(task: Task, observation: Observation | None) -> tuple[Verdict, tuple[str, ...]]:
+    """The verdict on a task from what an agent did, and what the scorers warn of. Pure.
+
+    None for an observation that was never recorded: then nothing is settled.
+    """
+    scorer = CompositeScorer(tool_scorers(clock_skew_tolerance_ns=task.trace.clock_skew_tolerance_ns))
+    observations = () if observation is None else (observation,)
+    return scorer.score(task, observations), scorer.warnings(task, observations)
+
+
+def check_scorable(task: Task, places: Sequence[Place] = ()) -> None:
+    """Raises TaskError, naming every condition that cannot be judged from traces and messages. Call it first.
+
+    `places`: of the leaves in the task file, from left to right, where they are known.
+    """
+    problems: list[Problem] = []
+    for leaf, where in zip_longest(task.leaves(), places):
+        if leaf is not None and not isinstance(leaf, ToolCondition):
+            message = f"{leaf.condition_type} cannot be judged from traces or messages"
+            hint = "give it a task of its own, for `grader run` with a submission"
+            problems.append(Problem(message, where, hint))
+        elif leaf is not None and leaf.case is not None:
+            message = f"the condition is about the case {leaf.case!r}, and evidence that is scored belongs to no case"
+            problems.append(Problem(message, where, "leave `case` out"))
+    if problems:
+        raise TaskError(problems)
 
 
 def plan_of_record(task: Task, payload: ProgramRuns, recorded: Task) -> Plan:

@@ -8,11 +8,12 @@ from pathlib import Path
 from grader.core.expectation import Task
 from grader.core.reasons import ReasonCode
 from grader.core.selection import Selection, select
-from grader.errors import RecordError
+from grader.errors import Place, RecordError
 from grader.formats.task_file import load_task
 from grader.runner.graded import Graded
 from grader.runner.grading import observe
-from grader.runner.judge import check_readable, judge_runs, plan_of_record
+from grader.runner.judge import check_readable, check_scorable, judge_runs, judge_tools, plan_of_record
+from grader.runner.score import evidence_name
 from grader.store import Record, RecordedEntry, open_record
 
 
@@ -20,6 +21,7 @@ def replay(record: Record | Path | str, task: Task | Path | str | None = None) -
     """Judge every entry of a record again, one after the other; `task`: under another expectation.
 
     The other task must ask for exactly the recorded runs; what was selected of the recorded task is selected of it too.
+    Evidence of what an agent did answers any task of tool conditions.
 
     Raises RecordError for a record that is damaged or too new, or (`record.mismatch`) if it answers another plan, with
     the first difference named; TaskError for a task that cannot be judged from runs.
@@ -32,6 +34,8 @@ def replay(record: Record | Path | str, task: Task | Path | str | None = None) -
 
 def replay_entry(record: Record, entry: RecordedEntry, task: Task | None) -> Graded:
     """Judge one entry again. See `replay`."""
+    if entry.header.plan_fingerprint is None:
+        return _replay_evidence(record, entry, task)
     selection = None
     if entry.header.selection is not None:
         selection = Selection.model_validate(dict(entry.header.selection))
@@ -48,6 +52,28 @@ def replay_entry(record: Record, entry: RecordedEntry, task: Task | None) -> Gra
         verdict=judge_runs(effective, plan, observation),
         record=record.folder,
         entry=entry.number,
+    )
+
+
+def _replay_evidence(record: Record, entry: RecordedEntry, task: Task | None) -> Graded:
+    """Judge an entry without a plan: evidence that was scored, and of which nothing was run."""
+    effective = entry.task if task is None else task
+    check_scorable(effective)
+    if len(entry.observations) > 1:
+        raise RecordError(
+            f"entry {entry.number} has {len(entry.observations)} observations, where one is expected",
+            where=Place(str(record.folder)),
+        )
+    observation = entry.observations[0] if entry.observations else None
+    verdict, warnings = judge_tools(effective, observation)
+    return Graded(
+        submission_name=evidence_name(observation),
+        task=effective,
+        observation=observation,
+        verdict=verdict,
+        record=record.folder,
+        entry=entry.number,
+        warnings=warnings,
     )
 
 

@@ -182,7 +182,7 @@ def _groups(payload: ToolsPayload) -> tuple[int, ...]:
 def _gaps(payload: ToolsPayload, partial: Sequence[str] | None) -> tuple[tuple[str, ...], ReasonCode]:
     gaps = [str(reason) for reason in payload.coverage.why_not_complete()]
     code = payload.coverage.reason_code
-    gaps.extend(partial or ())
+    gaps.extend(reason for reason in partial or () if reason not in gaps)
     if len(payload.only_in_messages) > 0:
         code = ReasonCode.EVIDENCE_CONFLICT
         gaps.append(f"{_calls(len(payload.only_in_messages))} in the messages, and not in the trace")
