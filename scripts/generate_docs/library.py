@@ -10,6 +10,7 @@ from enum import Enum
 from pydantic import BaseModel
 
 import grader
+from grader.sandbox.base import ISOLATIONS
 from scripts.generate_docs.source import fields_of, first_paragraph, one_line, table
 
 _GROUPS = {
@@ -36,6 +37,8 @@ def page() -> str:
         "# Library\n",
         "Every public name, importable from `grader`. How they are used: [use from Python](../how-to/use-from-python.md). "
         "Everything is typed; values are frozen.\n",
+        "Where a signature says `TaskLike`, a `Task` or the path of a task may stand; `SubmissionLike` is a `Submission` or the "
+        f"path of one; `Isolation` is one of {', '.join(f'`{level!r}`' for level in ISOLATIONS)}.\n",
     ]
     for heading, names in {**_GROUPS, "Others": rest}.items():
         known = [name for name in names if name in grader.__all__]
@@ -72,7 +75,12 @@ def _entry(name: str) -> str:
 
 
 def _fields(cls: type) -> str:
-    rows = [[f"`{field.name}`", f"`{_type(field.annotation)}`", field.meaning] for field in fields_of(cls).values()]
+    # A base that is not public is part of the class for its users.
+    hidden = [
+        base for base in cls.__mro__[1:] if base.__name__.startswith("_") and base.__module__.startswith("grader")
+    ]
+    fields = {name: field for base in (*reversed(hidden), cls) for name, field in fields_of(base).items()}
+    rows = [[f"`{field.name}`", f"`{_type(field.annotation)}`", field.meaning] for field in fields.values()]
     return table(["field", "type", "meaning"], rows) if rows else ""
 
 

@@ -68,6 +68,15 @@ def test_every_block_says_how_it_is_checked(page: Path) -> None:
         assert HOW.fullmatch(block.how), f"{page}:{block.line}: {block.how!r}"
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_what_is_not_run_names_what_is_there(page: Path) -> None:
+    for block in blocks_of(page):
+        if block.language != "console" or block.why_not_run is None:
+            continue
+        for path in re.findall(r"(?<![^ ])(?:scripts|tests)/[a-z0-9/-]+", block.text):
+            assert (ROOT / path).exists(), f"{page}:{block.line}: {path}"
+
+
 @pytest.mark.parametrize("page", _cases())
 def test_page(page: Path, tmp_path: Path) -> None:
     """All blocks of a page, in order, in one folder that has the examples in it."""
