@@ -12,7 +12,6 @@ from contextlib import aclosing
 from pathlib import Path
 
 import grader
-from grader.core.reasons import ReasonKind
 
 TASK = grader.load_task(Path(__file__).parent / "word-order")
 
@@ -43,9 +42,7 @@ def reward_of(verdict: grader.Verdict) -> float | None:
 
     What a program can choose (to differ from run to run, to bring its box down) is 0: else it could choose None over 0.
     """
-    unsettled = {finding.code for finding in verdict.findings if finding.code.kind is not ReasonKind.FALSE}
-    ours = all(code.kind is ReasonKind.MISSING and not code.inducible for code in unsettled)
-    return verdict.reward(true=1.0, false=0.0, undetermined=None if ours else 0.0)
+    return verdict.reward(true=1.0, false=0.0, undetermined=0.0 if verdict.inducible else None)
 
 
 async def main() -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from grader.core.expectation import Expectation, Task
     from grader.core.limits import Limits
     from grader.core.observation import Acquisition, Observation
-    from grader.core.reasons import ReasonCode
+    from grader.core.reasons import ReasonCode, ReasonKind
     from grader.core.tool_conditions import (
         ToolArgumentRequirement,
         ToolCallRequirement,
@@ -53,7 +53,7 @@ _HOMES = {
     "grader.core.expectation": ("Expectation", "Task"),
     "grader.core.limits": ("Limits",),
     "grader.core.observation": ("Acquisition", "Observation"),
-    "grader.core.reasons": ("ReasonCode",),
+    "grader.core.reasons": ("ReasonCode", "ReasonKind"),
     "grader.core.tool_conditions": (
         "ToolArgumentRequirement",
         "ToolCallRequirement",
@@ -104,6 +104,7 @@ __all__ = [
     "ProgramBehaves",
     "ProgramCase",
     "ReasonCode",
+    "ReasonKind",
     "RecordError",
     "RunVerdict",
     "Runner",

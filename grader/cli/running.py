@@ -123,6 +123,7 @@ def as_item(graded: Graded, record_name: str | None, *, is_replay: bool = False)
         plan=graded.plan,
         runs=payload if isinstance(payload, ProgramRuns) else None,
         selection=graded.selection,
+        folder=str(graded.record) if graded.record is not None else None,
         record=record_name,
         is_replay=is_replay,
         tools=_tools(graded, payload),

@@ -97,7 +97,7 @@ class ReasonCode(StrEnum):
 
     @property
     def inducible(self) -> bool:
-        """Whether a program could bring this about on purpose. A reward should treat such a run as worthless."""
+        """Whether a program could bring this about on purpose. In a reward that is worth nothing, like false."""
         return REASONS[self].inducible
 
     @property
@@ -145,18 +145,22 @@ REASONS: dict[ReasonCode, Reason] = {
     _C.TOOL_COUNT: Reason(_F, "a tool was executed more often than allowed"),
     _C.TOOL_ORDER: Reason(_F, "the tools cannot have been executed in the required order"),
     _C.JUDGE_VIOLATION: Reason(_F, "the judge found a violation, and cited where"),
-    _C.RUNS_DISAGREE: Reason(_U, "repetitions of the same invocation reached different verdicts"),
-    _C.EVIDENCE_TRUNCATED: Reason(_U, "only part of the evidence was kept, and that part does not settle it"),
+    _C.RUNS_DISAGREE: Reason(_U, "repetitions of the same invocation reached different verdicts", inducible=True),
+    _C.EVIDENCE_TRUNCATED: Reason(
+        _U, "only part of the evidence was kept, and that part does not settle it", inducible=True
+    ),
     _C.EVIDENCE_NOT_COLLECTED: Reason(_U, "the evidence asked for was not collected when the program ran"),
     _C.EVIDENCE_INCOMPLETE: Reason(_U, "the evidence is incomplete, so an absence proves nothing"),
     _C.EVIDENCE_CONFLICT: Reason(_U, "two sources of evidence contradict each other"),
-    _C.EVIDENCE_SELF_REPORTED: Reason(_U, "the evidence is the program's own word, so an absence proves nothing"),
+    _C.EVIDENCE_SELF_REPORTED: Reason(
+        _U, "the evidence is the program's own word, so an absence proves nothing", inducible=True
+    ),
     _C.ARGUMENTS_NOT_RECORDED: Reason(_U, "a tool's arguments were not recorded, or were redacted or cut"),
-    _C.ARGUMENTS_UNPARSABLE: Reason(_U, "a tool's recorded arguments cannot be parsed as an object"),
-    _C.ORDER_OVERLAP: Reason(_U, "the recorded times allow the required order and also another one"),
-    _C.ORDER_BUDGET: Reason(_U, "the search for an order was stopped at its budget"),
+    _C.ARGUMENTS_UNPARSABLE: Reason(_U, "a tool's recorded arguments cannot be parsed as an object", inducible=True),
+    _C.ORDER_OVERLAP: Reason(_U, "the recorded times allow the required order and also another one", inducible=True),
+    _C.ORDER_BUDGET: Reason(_U, "the search for an order was stopped at its budget", inducible=True),
     _C.CHECKER_FAILED: Reason(_U, "the checker program did not give a verdict"),
-    _C.MATCHER_FAILED: Reason(_U, "a matcher could not process the value"),
+    _C.MATCHER_FAILED: Reason(_U, "a matcher could not process the value", inducible=True),
     _C.NEEDS_EXECUTION: Reason(_U, "the record does not hold a run that this expectation needs"),
     _C.NOT_SELECTED: Reason(_U, "only part of the task was selected, so the whole is not settled"),
     _C.JUDGE_UNAVAILABLE: Reason(_U, "the judge did not answer"),

@@ -36,7 +36,9 @@ class Selection(BaseModel):
         return self.cases_selected == self.cases_total and self.repetitions is None and self.runtime_profiles is None
 
     def __str__(self) -> str:
-        parts = [f"{self.cases_selected} of {self.cases_total} cases selected"]
+        parts: list[str] = []
+        if self.cases is not None or self.cases_selected != self.cases_total:
+            parts.append(f"{self.cases_selected} of {self.cases_total} cases selected")
         if self.repetitions is not None:
             parts.append(f"repetitions set to {self.repetitions}")
         if self.runtime_profiles is not None:

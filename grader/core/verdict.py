@@ -117,8 +117,8 @@ class Verdict(BaseModel):
 
     @property
     def inducible(self) -> bool:
-        """Whether it is undetermined for a reason that a program could bring about on purpose."""
-        return any(finding.code.inducible for finding in self.findings)
+        """Whether it is undetermined, and for a reason among others that a program could bring about on purpose."""
+        return self.value is Tri.UNDETERMINED and any(finding.code.inducible for finding in self.findings)
 
     def __bool__(self) -> NoReturn:
         raise TypeError("a verdict has three values: compare verdict.value with Tri.TRUE, or use verdict.reward(...)")

@@ -30,6 +30,8 @@ class Grading:
     plan: Plan | None = None
     runs: ProgramRuns | None = None
     selection: Selection | None = None
+    folder: str | None = None
+    """The record's folder; None if none was kept."""
     record: str | None = None
     """What `grader show` and `grader replay` take to find the record; None if none was kept."""
     wall_time_s: float | None = None

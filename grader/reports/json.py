@@ -61,7 +61,7 @@ def plain_grading(item: Grading | Refusal) -> dict[str, object]:
         "expectation": verdict.expectation,
         "observations": list(verdict.observations),
         "selection": item.selection.model_dump(mode="json") if item.selection is not None else None,
-        "record": item.record,
+        "record": item.folder,
         "wall_time_s": item.wall_time_s,
         "sandbox_time_s": sandbox_time_s(item),
         "conditions": [condition.model_dump(mode="json") for condition in verdict.conditions],

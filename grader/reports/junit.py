@@ -45,8 +45,8 @@ def _suite(item: Grading) -> str:
     properties = [("verdict", item.verdict.value.value), ("rationale", item.verdict.rationale)]
     if item.selection is not None and not item.selection.is_whole:
         properties.append(("selection", str(item.selection)))
-    if item.record is not None:
-        properties.append(("record", item.record))
+    if item.folder is not None:
+        properties.append(("record", item.folder))
     if item.tools is not None:
         properties.append(("evidence", f"{coverage_in_words(item.tools)}; {size_in_words(item.tools)}"))
     properties.extend(("warning", warning) for warning in item.warnings)

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-from grader.core.limits import LimitRange, Limits, Size
+from grader.core.limits import LimitRange, Limits
 from grader.core.plan import ProfileInForce
 from grader.core.reasons import ReasonCode, ReasonKind
 
@@ -150,8 +150,6 @@ class RuntimeProfile(_Part):
     """CPUs of a box."""
     executable_folders: tuple[Literal["/tmp", "/work", "/dev/shm"], ...] = ()
     """Folders beside /submission from which programs may be executed."""
-    supervisor_memory_bytes: Size = 32 * 2**20
-    """What a box gets beyond a case's memory limit, for the supervisor and its buffers."""
     runtime: str | None = None
     """Another OCI runtime of the engine, such as `runsc`."""
     self_tests: tuple[SelfTest, ...] = ()

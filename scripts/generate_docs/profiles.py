@@ -27,10 +27,6 @@ _MEANINGS: dict[tuple[type[BaseModel], str], str] = {
     (RuntimeProfile, "compile"): "See [compile](#compile). Left out: nothing is compiled.",
     (RuntimeProfile, "limits"): "See [limits](#limits).",
     (RuntimeProfile, "environment"): "Variables by name, over those that every run gets.",
-    (
-        RuntimeProfile,
-        "supervisor_memory_bytes",
-    ): "Has no effect in this version; see [threat model](../explanation/threat-model.md#memory-and-files).",
     (RuntimeProfile, "self_tests"): "See [self tests](#self-tests).",
     (ProfilePackages, "debian"): "Names of Debian packages.",
     (ProfilePackages, "pypi"): "Names of PyPI packages; installed by pip into the image.",
