@@ -124,15 +124,13 @@ static uint64_t next_wake_ns(const struct core *core)
 _Noreturn void core_loop(struct core *core)
 {
     for (;;) {
-        struct pollfd watched[3] = {{.fd = core->front_fd, .events = POLLIN}, {.fd = core->signal_fd, .events = POLLIN}, {.fd = core->report_fd, .events = POLLIN}};
+        struct pollfd watched[2] = {{.fd = core->front_fd, .events = POLLIN}, {.fd = core->signal_fd, .events = POLLIN}};
         uint64_t wait = next_wake_ns(core);
         struct timespec timeout = {(time_t)(wait / NS_PER_S), (long)(wait % NS_PER_S)};
-        if (ppoll(watched, 3, &timeout, NULL) < 0 && errno != EINTR)
+        if (ppoll(watched, 2, &timeout, NULL) < 0 && errno != EINTR)
             core_fatal(core, FATAL_SYSTEM, errno, "ppoll");
         if (watched[1].revents != 0)
             read_signals(core);
-        if (core->report_fd >= 0 && watched[2].revents != 0)
-            run_read_report(core);
         end_reap(core);
         if (watched[0].revents != 0)
             read_front(core);

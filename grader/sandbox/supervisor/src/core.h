@@ -25,6 +25,7 @@ struct core {
     struct front_page *front_page;
     struct canary_page *canary_page;
     struct hand_report *hand_report;
+    struct child_report *child_report;
     uint64_t start_ns, life_ns;
     int made_folder;
     int clearing;
@@ -33,7 +34,8 @@ struct core {
     uint64_t result[R_FIELDS];
     struct before before;
     struct excuses at_stop; /* what the supervisor went by when it stopped the run */
-    int strings_fd, hand_fd, report_fd, out_read, err_read;
+    struct strings strings;
+    int hand_fd, out_read, err_read;
     int main_ended;
     uint64_t begun_ns, killing_ns, hand_ns, next_cpu_ns, next_counters_ns;
 };
@@ -46,7 +48,6 @@ uint64_t own_cpu(const struct core *core);
 /* run.c: start, watch */
 void run_start(struct core *core, const struct message *message, int *fds);
 void run_watch(struct core *core);
-void run_read_report(struct core *core);
 void run_stop(struct core *core, enum killed_for cause);
 struct excuses run_excuses(const struct core *core);
 void run_counters(struct core *core);

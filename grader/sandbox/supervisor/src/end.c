@@ -16,6 +16,7 @@
 
 #define KILL_BUDGET_NS (10 * NS_PER_S)
 #define HAND_BUDGET_NS (90 * NS_PER_S)
+#define RUN_DELAY_FROM_NS (10 * NS_PER_MS)
 #define REAP_AT_ONCE 256 /* an orphan storm must not keep the core from its limits */
 
 /* kill(-1) with the effective id of the run reaches what has that id, and nothing else: changing the effective id from 0
@@ -75,8 +76,6 @@ static void note_main_end(struct core *core, int status)
     r[R_WALL] = now_ns() - core->begun_ns;
     r[R_OUT_AFTER] = stream_total(core, core->out_read, &core->front_page->out_total);
     r[R_ERR_AFTER] = stream_total(core, core->err_read, &core->front_page->err_total);
-    if (core->report_fd >= 0)
-        run_read_report(core); /* the report, if there is one, was written before the end */
     if (r[R_START_STEP] != START_OK)
         return;
     if (WIFSIGNALED(status)) {
@@ -93,12 +92,14 @@ static void note_main_end(struct core *core, int status)
 
 static void hand_ended(struct core *core, int status);
 
-/* The kernel's own account of how long main waited for a CPU; a zombie still has it. */
+/* The kernel's own account of how long main waited for a CPU; a zombie still has it. Not asked for a short run. */
 static void note_run_delay(struct core *core)
 {
     char path[64], text[128];
-    snprintf(path, sizeof path, "/proc/%d/schedstat", (int)core->main);
     core->result[R_RUN_DELAY] = UNKNOWN;
+    if (now_ns() - core->begun_ns < RUN_DELAY_FROM_NS)
+        return;
+    snprintf(path, sizeof path, "/proc/%d/schedstat", (int)core->main);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return;
@@ -153,7 +154,8 @@ void end_begin(struct core *core)
         return;
     core->state = CORE_KILLING;
     core->killing_ns = now_ns();
-    kill_run(core);
+    if (!core->main_ended)
+        kill_run(core); /* else end_step sees first whether there is anybody to kill: mostly there is not */
 }
 
 static void final_measures(struct core *core)
@@ -195,7 +197,7 @@ static void close_if(int *fd)
 
 static void start_hand(struct core *core, uint32_t id, const struct mounts *mounts, int out)
 {
-    struct hand_job job = {mounts, core->hand_report, core->request, id, core->strings_fd, out,
+    struct hand_job job = {mounts, core->hand_report, core->request, id, &core->strings, out,
                            core->request[Q_KEEP_FILES] > 0 && core->result[R_ENDED_BY] == 1 && core->result[R_CODE] == 0 && core->result[R_KILLED_FOR] == KILL_NONE};
     atomic_store(&core->hand_report->removed, 0);
     atomic_store(&core->hand_report->finished, 0);
@@ -227,7 +229,7 @@ static void finish(struct core *core, int scrubbed, int failed)
         message.text_bytes = (uint32_t)used;
     }
     memcpy(message.field, r, sizeof message.field);
-    close_if(&core->strings_fd);
+    close_if(&core->strings.fd);
     close_if(&core->hand_fd);
     core->state = CORE_IDLE;
     uint32_t taken[] = {core->front_id, core->canary_id, core->run_id};
@@ -257,7 +259,6 @@ static void all_dead(struct core *core)
     core->result[R_KILL_NS] = now_ns() - core->killing_ns;
     atomic_store(&core->canary_page->active, 0);
     final_measures(core);
-    close_if(&core->report_fd);
     close_if(&core->out_read);
     close_if(&core->err_read);
     /* Most runs leave nothing and have nothing picked up: no hand is needed then. */
@@ -299,6 +300,6 @@ void end_clear(struct core *core)
     only.work = 0;
     core->clearing = 1;
     memset(core->result, 0, sizeof core->result);
-    core->strings_fd = -1;
+    core->strings.fd = -1;
     start_hand(core, 0, &only, -1);
 }

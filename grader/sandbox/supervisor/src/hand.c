@@ -109,12 +109,18 @@ static void collect(const struct hand_job *job, int work)
     uint64_t count = job->request[Q_FILEC], left = job->request[Q_COLLECT_TOTAL];
     if (count == 0)
         return;
-    if (count > COLLECT_MAX || fstat(job->strings, &s) != 0 || s.st_size <= 0 || s.st_size > (off_t)STRINGS_MAX)
+    size_t size = job->strings->text_bytes, at = 0;
+    const char *strings = job->strings->text;
+    if (count > COLLECT_MAX)
         give_up();
-    size_t size = (size_t)s.st_size, at = 0;
-    const char *strings = mmap(NULL, size, PROT_READ, MAP_PRIVATE, job->strings, 0);
-    if (strings == MAP_FAILED)
-        give_up();
+    if (job->strings->fd >= 0) {
+        if (fstat(job->strings->fd, &s) != 0 || s.st_size <= 0 || s.st_size > (off_t)STRINGS_MAX)
+            give_up();
+        size = (size_t)s.st_size;
+        strings = mmap(NULL, size, PROT_READ, MAP_PRIVATE, job->strings->fd, 0);
+        if (strings == MAP_FAILED)
+            give_up();
+    }
     uint64_t first = job->request[Q_ARGC] + job->request[Q_ENVC];
     for (uint64_t i = 0; i < first + count; i++) {
         const char *end = at < size ? memchr(strings + at, 0, size - at) : NULL;

@@ -21,17 +21,24 @@ enum message_kind { M_OPEN = 1, M_START, M_KILL, M_CLEAR, M_OPENED, M_COUNTERS, 
 
 struct message {
     uint32_t kind;
-    uint32_t number; /* OPEN: tree. KILL: why. FATAL: code */
+    uint32_t number; /* OPEN: tree. START: which of the start_extra come. KILL: why. FATAL: code */
     uint32_t step;   /* OPEN: executable. OPENED: put_step */
     int32_t error;
     uint32_t text_bytes;
     uint32_t zero;
     uint64_t field[R_FIELDS]; /* START: request. COUNTERS, END: as they travel */
-    uint8_t text[TEXT_MAX];   /* OPEN: path, NUL-terminated. END: what the scrub left */
+    uint8_t text[TEXT_MAX];   /* OPEN: path, NUL-terminated. START: the strings, if they fit. END: what the scrub left */
 };
 
-/* The descriptors that come with M_START, in this order. */
-enum start_fd { FD_STRINGS, FD_STDIN, FD_STDOUT, FD_STDERR, FD_STDOUT_READ, FD_STDERR_READ, FD_HAND, START_FDS_COUNT };
+/* The descriptors that come with M_START, in this order; then those of start_extra that are said to come. */
+enum start_fd { FD_STDIN, FD_STDOUT, FD_STDERR, FD_STDOUT_READ, FD_STDERR_READ, FD_EXTRA, START_FDS_COUNT = FD_EXTRA + 2 };
+enum start_extra { START_STRINGS_FD = 1, START_HAND_FD = 2 }; /* strings that do not fit into the message are a file */
+
+struct strings { /* arguments, environment and output files of a run, each ended by NUL */
+    int fd;             /* -1: they are these: */
+    uint32_t text_bytes;
+    char text[TEXT_MAX];
+};
 
 int message_send(int fd, const struct message *message, const int *fds, size_t count);
 /* 1: a message; 0: nothing there; -1: the other side is gone or broke the rules. Fills `fds` (at most `most`), -1 for the rest. */
@@ -140,7 +147,8 @@ struct hand_job {
     struct hand_report *report;
     const uint64_t *request;
     uint32_t id;
-    int strings, out; /* -1: nothing to collect */
+    const struct strings *strings;
+    int out; /* -1: nothing to collect */
     int keep;
 };
 _Noreturn void hand_main(const struct hand_job *job);
@@ -149,19 +157,22 @@ _Noreturn void hand_main(const struct hand_job *job);
 int filter_install(void);
 
 /* ---- child.c ---- */
+struct child_report { /* in a page that the core shares with the child, also with one that is a copy of it */
+    uint32_t step; /* 0: exec took place */
+    int32_t error;
+};
 struct child_plan {
     const uint64_t *request;
     uint32_t id;
-    int strings, in, out, err, report;
+    const struct strings *strings;
+    int in, out, err;
+    struct child_report *report;
     /* What the child mapped: if it shared the core's memory, the core takes it away again. */
     void *mapped[2];
     size_t mapped_bytes[2];
 };
-struct child_report {
-    uint32_t step;
-    int32_t error;
-};
 _Noreturn void child_main(struct child_plan *plan);
+int limits_open(void); /* once, before the first run */
 uint64_t limits_clamped(const uint64_t *request); /* bit n: rlimit n will be set to the hard limit */
 
 /* ---- front.c ---- */

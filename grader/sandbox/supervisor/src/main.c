@@ -163,6 +163,15 @@ static void leave_stdio(void)
     close(null);
 }
 
+/* What is ignored here would be ignored by every program: exec resets handlers only. */
+static void default_signals(void)
+{
+    const struct sigaction standard = {.sa_handler = SIG_DFL};
+    for (int number = 1; number < NSIG; number++)
+        if (number != SIGKILL && number != SIGSTOP && sigaction(number, &standard, NULL) != 0 && errno != EINVAL)
+            die("sigaction"); /* EINVAL: the two that libc keeps for itself, which we never touch */
+}
+
 static void block_signals(struct core *core)
 {
     sigset_t watched;
@@ -199,6 +208,7 @@ int main(int argc, char **argv)
     umask(022);
     if (prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0)
         die("PR_SET_DUMPABLE");
+    default_signals();
     block_signals(core);
     measures_open(&core->measures);
     if (mounts_open(&core->mounts) != 0)
@@ -213,7 +223,7 @@ int main(int argc, char **argv)
     core->front_page = shared_page();
     core->canary_page = shared_page();
     core->hand_report = shared_page();
-    core->strings_fd = core->hand_fd = core->report_fd = core->out_read = core->err_read = -1;
+    core->strings.fd = core->hand_fd = core->out_read = core->err_read = -1;
     read_own_status();
     /* Put on here and inherited by every process of the box: for each run it would cost 80 microseconds. */
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || filter_install() != 0)
@@ -222,6 +232,9 @@ int main(int argc, char **argv)
     start_canary(core);
     start_front(core, idle_ns);
     leave_stdio();
+    core->child_report = shared_page(); /* after the front and the canary: not theirs */
+    if (limits_open() != 0)
+        die("getrlimit");
     if (mounts_reset(&core->mounts) != 0)
         die("the writable places cannot be made the way they must be");
     core_loop(core);

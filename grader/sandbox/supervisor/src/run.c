@@ -53,11 +53,12 @@ static int child_entry(void *plan) { child_main(plan); }
  * process costs a fifth of a short run. We stand still meanwhile. From the moment it has the run's id nobody else has that
  * id who could touch it, and changing ids has made the shared memory undumpable. Its signal handlers, descriptors, limits
  * and working directory are its own. With long arguments it gets a copy: they would count as our memory, and the largest
- * memory that we ever had is what the kernel starts every child's account with. */
+ * memory that we ever had is what the kernel starts every child's account with. Either way we go on when it has executed
+ * the program, or has ended after it said in its report why it could not. */
 static pid_t start_child(struct child_plan *plan)
 {
     int shared = plan->request[Q_STRINGS] <= SHARED_STRINGS_MAX;
-    pid_t pid = clone(child_entry, child_stack + sizeof child_stack, SIGCHLD | (shared ? CLONE_VM | CLONE_VFORK : 0), plan);
+    pid_t pid = clone(child_entry, child_stack + sizeof child_stack, SIGCHLD | CLONE_VFORK | (shared ? CLONE_VM : 0), plan);
     int error = errno;
     for (int i = 0; i < 2; i++)
         if (plan->mapped[i] != NULL)
@@ -71,19 +72,21 @@ void run_start(struct core *core, const struct message *message, int *fds)
     memcpy(core->request, message->field, sizeof core->request);
     for (int i = 0; i < R_FIELDS; i++)
         core->result[i] = 0;
-    core->strings_fd = fds[FD_STRINGS];
-    core->hand_fd = fds[FD_HAND];
+    int extra = FD_EXTRA;
+    core->strings.fd = message->number & START_STRINGS_FD ? fds[extra++] : -1;
+    core->hand_fd = message->number & START_HAND_FD ? fds[extra++] : -1;
+    core->strings.text_bytes = message->text_bytes;
+    memcpy(core->strings.text, message->text, sizeof core->strings.text);
     core->out_read = fds[FD_STDOUT_READ];
     core->err_read = fds[FD_STDERR_READ];
     core->main = 0;
     core->main_ended = 0;
-    for (int i = 0; i < FD_HAND; i++)
+    for (int i = 0; i < extra; i++)
         if (fds[i] < 0)
             core_fatal(core, FATAL_PROTOCOL, 0, "a run without its descriptors");
     if (core->request[Q_CPU_NS] > UINT64_MAX / 4 || core->request[Q_WALL_NS] > UINT64_MAX / 4)
         core_fatal(core, FATAL_PROTOCOL, 0, "a limit out of range"); /* the front has checked it; it is not trusted */
     int work = core->mounts.fd[core->mounts.work];
-    int report[2] = {-1, -1};
     if ((core->made_folder && tree_give(work, core->run_id, 0) != 0) || fchown(work, core->run_id, core->run_id) != 0)
         core_fatal(core, FATAL_SYSTEM, errno, "the work folder cannot be given to the run");
     core->made_folder = 0;
@@ -92,22 +95,19 @@ void run_start(struct core *core, const struct message *message, int *fds)
     for (int i = FD_STDIN; i <= FD_STDERR; i++)
         if (fchown(fds[i], core->run_id, core->run_id) != 0)
             core_fatal(core, FATAL_SYSTEM, errno, "a stream cannot be given to the run");
-    if (pipe2(report, O_CLOEXEC) != 0)
-        core_fatal(core, FATAL_SYSTEM, errno, "pipe");
+    *core->child_report = (struct child_report){0, 0};
     core->result[R_CLAMPED] = limits_clamped(core->request);
     note_before(core);
     atomic_store(&core->front_page->main_pid, 0);
     core->begun_ns = now_ns();
     core->result[R_START_OFFSET] = core->begun_ns - core->start_ns;
-    struct child_plan plan = {.request = core->request, .id = core->run_id, .strings = core->strings_fd,
-                              .in = fds[FD_STDIN], .out = fds[FD_STDOUT], .err = fds[FD_STDERR], .report = report[1]};
+    struct child_plan plan = {.request = core->request, .id = core->run_id, .strings = &core->strings,
+                              .in = fds[FD_STDIN], .out = fds[FD_STDOUT], .err = fds[FD_STDERR], .report = core->child_report};
     pid_t pid = start_child(&plan);
     int error = errno;
-    close(report[1]);
     close(fds[FD_STDIN]);
     close(fds[FD_STDOUT]);
     close(fds[FD_STDERR]);
-    core->report_fd = report[0];
     core->next_cpu_ns = core->begun_ns + CPU_POLL_NS;
     core->next_counters_ns = core->begun_ns + COUNTERS_NS;
     core->state = CORE_RUNNING;
@@ -119,21 +119,8 @@ void run_start(struct core *core, const struct message *message, int *fds)
     }
     core->main = pid;
     atomic_store(&core->front_page->main_pid, (uint64_t)pid);
-}
-
-/* What the child says on its way to exec. End of file without a word: exec took place. */
-void run_read_report(struct core *core)
-{
-    struct child_report report;
-    ssize_t got = read(core->report_fd, &report, sizeof report);
-    if (got < 0 && (errno == EINTR || errno == EAGAIN))
-        return;
-    if (got == (ssize_t)sizeof report)
-        start_failed(core, (enum start_step)report.step, report.error);
-    else if (got != 0)
-        start_failed(core, START_FDS, EIO);
-    close(core->report_fd);
-    core->report_fd = -1;
+    if (core->child_report->step != START_OK)
+        start_failed(core, (enum start_step)core->child_report->step, core->child_report->error);
 }
 
 void run_stop(struct core *core, enum killed_for cause)

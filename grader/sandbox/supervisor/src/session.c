@@ -136,17 +136,26 @@ static void run_start(struct front *front, const struct frame *frame)
         violation(front, "strings that are not what was announced");
     if (!front->feed.ended && !front->feed.streaming)
         violation(front, "the start of a run whose stdin is not there");
-    int in[2], out[2], err[2], hand[2] = {-1, -1};
-    int strings = strings_as_file(front);
-    if (strings < 0 || make_pipe(in, 1) != 0 || make_pipe(out, 0) != 0 || make_pipe(err, 0) != 0)
-        front_fatal(front, FATAL_SYSTEM, errno, "pipes for a run");
-    int needs_hand = q[Q_FILEC] > 0 || q[Q_KEEP_FILES] > 0;
-    if (needs_hand && pipe2(hand, O_CLOEXEC) != 0)
-        front_fatal(front, FATAL_SYSTEM, errno, "pipes for a run");
+    int in[2], out[2], err[2], hand[2] = {-1, -1}, strings = -1, count = FD_EXTRA;
     struct message message = {.kind = M_START};
     memcpy(message.field, q, sizeof front->request.field);
-    int fds[START_FDS_COUNT] = {[FD_STRINGS] = strings, [FD_STDIN] = in[0], [FD_STDOUT] = out[1], [FD_STDERR] = err[1],
-                                [FD_STDOUT_READ] = out[0], [FD_STDERR_READ] = err[0], [FD_HAND] = hand[1]};
+    if (make_pipe(in, 1) != 0 || make_pipe(out, 0) != 0 || make_pipe(err, 0) != 0)
+        front_fatal(front, FATAL_SYSTEM, errno, "pipes for a run");
+    int fds[START_FDS_COUNT] = {[FD_STDIN] = in[0], [FD_STDOUT] = out[1], [FD_STDERR] = err[1], [FD_STDOUT_READ] = out[0], [FD_STDERR_READ] = err[0]};
+    if (front->strings_have <= sizeof message.text) {
+        memcpy(message.text, front->strings, (size_t)front->strings_have);
+        message.text_bytes = (uint32_t)front->strings_have;
+    } else if ((strings = fds[count++] = strings_as_file(front)) >= 0) {
+        message.number |= START_STRINGS_FD;
+    } else {
+        front_fatal(front, FATAL_SYSTEM, errno, "the strings of a run");
+    }
+    if (q[Q_FILEC] > 0 || q[Q_KEEP_FILES] > 0) {
+        if (pipe2(hand, O_CLOEXEC) != 0)
+            front_fatal(front, FATAL_SYSTEM, errno, "pipes for a run");
+        fds[count++] = hand[1];
+        message.number |= START_HAND_FD;
+    }
     streams_open(front);
     front->stdout_stream.fd = out[0];
     front->stderr_stream.fd = err[0];
@@ -155,13 +164,11 @@ static void run_start(struct front *front, const struct frame *frame)
     front->ended = 0;
     front->state = FRONT_RUNNING;
     feed_write(front); /* the pipe is full before the clock starts */
-    front_ask(front, &message, fds, needs_hand ? START_FDS_COUNT : FD_HAND);
-    close(strings);
-    close(in[0]);
-    close(out[1]);
-    close(err[1]);
-    if (needs_hand)
-        close(hand[1]);
+    front_ask(front, &message, fds, (size_t)count);
+    const int not_ours[] = {strings, in[0], out[1], err[1], hand[1]};
+    for (size_t i = 0; i < sizeof not_ours / sizeof *not_ours; i++)
+        if (not_ours[i] >= 0)
+            close(not_ours[i]);
 }
 
 static void end_stream(struct front *front, struct stream *stream, int index, enum result_field first, uint64_t *result, uint8_t digest[32])
