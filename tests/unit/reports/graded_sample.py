@@ -63,7 +63,14 @@ def sample() -> Grading:
     )
     verdict = judge_runs(task, plan, Observation(acquisition=Acquisition.PARTIAL, payload=payload))
     return Grading(
-        submission="main.py", task=task, verdict=verdict, plan=plan, runs=payload, record="latest", wall_time_s=101.4
+        submission="main.py",
+        task=task,
+        verdict=verdict,
+        plan=plan,
+        runs=payload,
+        folder="records/1",
+        record="latest",
+        wall_time_s=101.4,
     )
 
 
