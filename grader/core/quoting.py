@@ -60,11 +60,11 @@ def quote_around(data: bytes, offset: int, limit: int = DEFAULT_LIMIT) -> str:
     middle = _character_start(data, offset)
     before = [_shown_byte(char) for char in data[start:middle].decode("utf-8", "surrogateescape")]
     lead, lead_is_whole = _fill(reversed(before), before_limit, prepend=True)
+    # More characters than can be shown, so that what lies beyond them is never taken for the end.
     after = data[middle : middle + 4 * limit + 4].decode("utf-8", "surrogateescape")
     rest, rest_is_whole = _fill((_shown_byte(char) for char in after), limit - len(lead))
     is_cut_before = start > 0 or not lead_is_whole
-    is_cut_after = not rest_is_whole or middle + 4 * limit + 4 < len(data)
-    return f'{_ELLIPSIS if is_cut_before else ""}"{lead}{rest}"{_ELLIPSIS if is_cut_after else ""}'
+    return f'{_ELLIPSIS if is_cut_before else ""}"{lead}{rest}"{"" if rest_is_whole else _ELLIPSIS}'
 
 
 def _fill(pieces: Iterator[str], limit: int, *, prepend: bool = False) -> tuple[str, bool]:

@@ -120,7 +120,7 @@ def _whole(value: Decimal) -> _Number:
 
 def _sign_of_sum(terms: list[_Number]) -> int:
     """-1, 0 or 1. Terms are added only where their digits overlap; a gap decides without being written out."""
-    rest = sorted((term for term in terms if term.mantissa != _ZERO), key=lambda term: term.top, reverse=True)
+    rest = sorted(terms, key=lambda term: term.top, reverse=True)
     while len(rest) > 0:
         first = rest.pop(0)
         total, low = first.mantissa, first.exponent
@@ -165,7 +165,7 @@ def parse_tolerance(value: object) -> Decimal:
     number, or of more than 100 digits.
     """
     text = repr(value) if isinstance(value, float) else str(value)
-    is_number = isinstance(value, int | float | str | Decimal) and not isinstance(value, bool)
+    is_number = isinstance(value, int | float | str | Decimal)
     if not is_number or not text.isascii() or len(text) > 1000 or not is_decimal(text.encode("ascii")):
         raise ValueError(f"a tolerance is a decimal number such as 1e-6, not {value!r}")
     try:

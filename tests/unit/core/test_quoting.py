@@ -66,6 +66,8 @@ def test_a_long_value_is_cut_and_the_ellipsis_stands_outside_the_quotes():
     assert quote(b"a" * 81) == '"' + "a" * 80 + '"…'
     assert quote(b"a" * 80) == '"' + "a" * 80 + '"'
     assert quote_around(b"a" * 50 + b"X" + b"b" * 50, 50, 12) == '…"aaaaXbbbbbbb"…'
+    assert quote_around(b"abcdefghX" + b"y" * 20, 8, 12) == '…"efghXyyyyyyy"…'
+    assert quote_around("😀".encode() * 13, 0, 12) == '"' + "😀" * 12 + '"…'
     assert quote_around(b"abcX", 3, 12) == '"abcX"'
     assert quote_around(b"abc", 3, 12) == '"abc"'
 

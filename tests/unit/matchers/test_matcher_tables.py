@@ -60,6 +60,8 @@ TRUE: list[tuple[dict[str, object], bytes]] = [
     ({"tokens": "1e999999999", "float_relative": 0}, b"10e999999998"),
     ({"tokens": "1e999999999999999999999", "float_relative": 0}, b"0.1e1000000000000000000000"),
     ({"tokens": "inf", "float_absolute": 1}, b"inf"),
+    ({"tokens": "1" + "0" * 50, "float_absolute": 1}, b"1" + b"0" * 49 + b"1"),  # the bound is included
+    ({"tokens": "0e99999", "float_absolute": 0}, b"0e-99999"),
     ({"tokens": "Yes 1", "case": "ignore"}, b"YES 1"),
     ({"tokens": "Yes nan", "dialect": "icpc", "float_absolute": 1}, b"YES NaN"),
     ({"tokens": "a  b\n", "spaces": "exact"}, b"a  b\n"),
@@ -183,6 +185,10 @@ CUT_FALSE: list[tuple[dict[str, object], bytes, int]] = [
     ({"equals": "a\nb\n", "newlines": "any"}, b"a\r\nbcdef", 3 + 2),
     ({"equals": "a\n", "newlines": "any"}, b"a\r\n\r\n\r\n", 3),  # longer than any way to write it
     ({"equals": "ab\n", "trailing_newline": "optional"}, b"ac", 1),  # the digest of both ways to write it
+    ({"equals": "a\nb\n", "newlines": "any"}, b"a\r\nc\n", 4),  # the kept part
+    ({"equals": "a\n\n", "trailing_newline": "optional"}, b"a\n", 1),
+    ({"equals": "a\r\r\n", "newlines": "any"}, b"a\n", 1),  # only the CR before the LF goes away
+    ({"equals": "a\r\r\n", "newlines": "any"}, b"a\r\n", 1),
     ({"contains": "abcd"}, b"abc", 1),  # no room for it
     ({"lines": ["a", "b"]}, b"a\nc\nd\n", 4),
     ({"lines": ["a", "b"]}, b"a\nb\nc", 5),
@@ -191,6 +197,7 @@ CUT_FALSE: list[tuple[dict[str, object], bytes, int]] = [
     ({"lines": ["abc"], "order": "any"}, b"abdef", 3),
     ({"tokens": "a b"}, b"a c d", 4),
     ({"tokens": "a b"}, b"a bc d", 4),
+    ({"tokens": "a bc"}, b"a b c", 4),  # the white space after it was kept: the token is whole
     ({"tokens": "a"}, b"a bcd", 3),
     ({"tokens": "1", "float_absolute": 1}, b"1x25", 2),  # no number begins like this
     ({"tokens": "a b", "spaces": "exact"}, b"a  bcd", 3),
@@ -220,18 +227,24 @@ CUT_TRUE: list[tuple[dict[str, object], bytes, int]] = [
 
 CUT_UNDETERMINED: list[tuple[dict[str, object], bytes, int]] = [
     ({"equals": "a\nb\n", "newlines": "any"}, b"a\r\nb\n", 4),
+    ({"equals": "a\nb\nc", "newlines": "any"}, b"a\r\nb\nc", 2),  # the cut goes through a CRLF
     ({"contains": "c"}, b"abc", 2),
     ({"regex": "z"}, b"abc", 2),
     ({"regex": "b$"}, b"abc", 2),  # the end of what was kept is not the end
     ({"regex": "ab\\b"}, b"abc", 2),
+    ({"regex": "-\\B"}, b"-a", 1),
     ({"lines": ["a", "b"]}, b"a\nb \n", 3),
     ({"lines": ["a", "b"]}, b"a\nb\n\n\n", 5),
     ({"lines": ["a", "b"], "order": "any"}, b"b\na \n", 3),
+    ({"lines": ["ab"], "order": "any"}, b"ab \n", 1),  # a line that was cut off is not the whole line
     ({"tokens": "a b"}, b"a b  ", 3),
+    ({"tokens": "a b"}, b"a b c", 4),  # all that is expected, but not all there is
+    ({"tokens": "a  b", "spaces": "exact"}, b"a  bc", 2),  # the cut goes through white space
     ({"tokens": "15", "float_absolute": 1}, b"1500e-2", 4),
     ({"tokens": "nan", "float_absolute": 1}, b"nan", 1),
     ({"tokens": "a b", "spaces": "exact"}, b"a bc", 3),
     ({"json": {"a": 1}}, b'{"a": 1}', 5),
+    ({"json": '"éa"'}, '"éa" '.encode(), 2),  # the cut goes through a character
     ({"json": {"a": 1}}, b'{"b": 1}', 7),  # a key may come twice, and then it could not be judged
     ({"all_of": [{"regex": "z"}, {"contains": "a"}]}, b"abc", 1),
     ({"any_of": [{"regex": "z"}, {"equals": "x"}]}, b"abc", 1),
