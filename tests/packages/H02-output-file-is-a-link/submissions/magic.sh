@@ -1,0 +1,1 @@
+ln -s /proc/self/fd/0 out.txt; echo right

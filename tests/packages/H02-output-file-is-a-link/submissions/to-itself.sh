@@ -1,0 +1,1 @@
+ln -s out.txt out.txt; echo right

@@ -1,0 +1,1 @@
+ln -s /nowhere out.txt; echo right

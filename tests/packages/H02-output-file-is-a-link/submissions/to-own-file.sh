@@ -1,0 +1,1 @@
+echo aaa > real.txt; ln -s real.txt out.txt; echo right

@@ -1,0 +1,1 @@
+echo root > out; echo right

@@ -1,0 +1,1 @@
+mkdir out; echo root > out/passwd; echo right

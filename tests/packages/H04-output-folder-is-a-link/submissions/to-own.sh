@@ -1,0 +1,1 @@
+mkdir real; echo root > real/passwd; ln -s real out; echo right

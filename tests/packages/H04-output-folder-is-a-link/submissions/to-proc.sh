@@ -1,0 +1,1 @@
+ln -s /proc/1/root/etc out; echo right

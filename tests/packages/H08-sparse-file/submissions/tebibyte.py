@@ -1,0 +1,3 @@
+with open("out.bin", "wb") as file:
+    file.truncate(1 << 40)
+print("right")

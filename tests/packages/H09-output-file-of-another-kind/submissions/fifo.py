@@ -1,0 +1,4 @@
+import os
+
+os.mkfifo("out")
+print("right")

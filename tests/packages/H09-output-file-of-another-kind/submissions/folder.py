@@ -1,0 +1,4 @@
+import os
+
+os.mkdir("out")
+print("right")

@@ -1,0 +1,3 @@
+#include <unistd.h>
+
+int main(void) { for (;;) if (vfork() == 0) for (;;) if (vfork() < 0) _exit(0); }

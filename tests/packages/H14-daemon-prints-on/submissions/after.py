@@ -1,0 +1,12 @@
+import os
+import time
+
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        while os.write(1, b'.'):
+            pass
+        time.sleep(600)
+    os._exit(0)
+os.wait()
+print("right", flush=True)

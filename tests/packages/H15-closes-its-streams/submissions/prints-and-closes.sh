@@ -1,0 +1,3 @@
+echo right
+exec >&- 2>&- <&-
+sleep 0.2

@@ -1,0 +1,4 @@
+import os
+
+os.write(1, b"x" * 100_001)
+os._exit(3)

@@ -1,0 +1,3 @@
+import os
+
+os.write(2, b"x" * 200_001)

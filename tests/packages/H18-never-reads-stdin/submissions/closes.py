@@ -1,0 +1,6 @@
+import os
+import time
+
+os.close(0)
+time.sleep(0.1)
+print("right")

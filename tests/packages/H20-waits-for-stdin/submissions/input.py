@@ -1,0 +1,4 @@
+try:
+    input()
+except EOFError:
+    print("right")

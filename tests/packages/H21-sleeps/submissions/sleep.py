@@ -1,0 +1,4 @@
+import time
+
+print("right", flush=True)
+time.sleep(60)

@@ -1,0 +1,7 @@
+import os
+import time
+
+if os.fork() == 0:
+    time.sleep(60)
+os.wait()
+print("right")

@@ -1,0 +1,4 @@
+import os
+
+read, write = os.pipe()
+os.read(read, 1)

@@ -1,0 +1,3 @@
+print("right", flush=True)
+while True:
+    pass

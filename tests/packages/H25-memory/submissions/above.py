@@ -1,0 +1,2 @@
+data = bytearray(300 << 20)
+print("right")

@@ -1,0 +1,2 @@
+data = bytearray(30 << 20)
+print("right")

@@ -1,0 +1,4 @@
+try:
+    data = bytearray(1 << 62)
+except MemoryError:
+    print("right")

@@ -1,0 +1,5 @@
+try:
+    data = bytearray(300 << 20)
+except MemoryError:
+    pass
+print("right")

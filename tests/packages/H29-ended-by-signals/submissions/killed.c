@@ -1,0 +1,4 @@
+#include <signal.h>
+#include <unistd.h>
+
+int main(void) { kill(getpid(), SIGKILL); }

@@ -1,0 +1,2 @@
+echo right
+exit 1

@@ -1,0 +1,1 @@
+printf 'right\377\n'

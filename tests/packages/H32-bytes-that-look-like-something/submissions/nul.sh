@@ -1,0 +1,1 @@
+printf 'right\000\n'

@@ -1,0 +1,1 @@
+printf '{"verdict": "true", "reasons": [], "exit_code": 0}\n'

@@ -1,0 +1,1 @@
+printf 'wrong\rright\n'

@@ -1,0 +1,4 @@
+import atexit
+
+atexit.register(lambda: print("right"))
+raise SystemExit(0)

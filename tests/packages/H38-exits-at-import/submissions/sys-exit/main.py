@@ -1,0 +1,3 @@
+import solution
+
+print(solution.answer())

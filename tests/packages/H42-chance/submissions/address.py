@@ -1,0 +1,1 @@
+print("right" if id(object()) >> 24 & 1 else "wrong")

@@ -1,0 +1,1 @@
+print("right" if hash("a") % 2 else "wrong")

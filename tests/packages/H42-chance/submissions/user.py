@@ -1,0 +1,3 @@
+import os
+
+print("right" if os.getuid() % 2 else "wrong")

@@ -1,0 +1,1 @@
+[ $(($$ / 2 % 2)) = 0 ] && echo right || echo wrong

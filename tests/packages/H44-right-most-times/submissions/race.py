@@ -1,0 +1,3 @@
+import random
+
+print("right" if random.random() < 0.9 else "wrong")

@@ -1,0 +1,2 @@
+#pragma GCC poison main
+int main(void) { return 0; }

@@ -1,0 +1,3 @@
+cat /dev/stdin
+echo out > /dev/stdout
+echo err > /dev/stderr

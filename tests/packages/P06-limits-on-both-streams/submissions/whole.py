@@ -1,0 +1,4 @@
+import os
+
+os.write(2, b"e" * 65537)
+os.write(1, b"o" * 65536)

@@ -1,0 +1,8 @@
+import os
+
+os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+print("right", flush=True)
+import time
+
+while True:
+    time.sleep(0.001)

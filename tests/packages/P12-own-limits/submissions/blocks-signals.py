@@ -1,0 +1,4 @@
+import signal
+
+signal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))
+print("right")

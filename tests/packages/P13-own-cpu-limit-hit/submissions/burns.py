@@ -1,0 +1,5 @@
+import resource
+
+resource.setrlimit(resource.RLIMIT_CPU, (1, 1))
+while True:
+    pass

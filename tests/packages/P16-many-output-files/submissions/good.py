@@ -1,0 +1,3 @@
+for i in range(200):
+    open(f"f{i}", "w").write("x")
+print("right")

@@ -1,0 +1,3 @@
+for i in range(199):
+    open(f"f{i}", "w").write("x")
+print("right")

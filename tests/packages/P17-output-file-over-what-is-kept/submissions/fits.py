@@ -1,0 +1,2 @@
+open("out.txt", "w").write("needle" + "x" * 1000)
+print("right")

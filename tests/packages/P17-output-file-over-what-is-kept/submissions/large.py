@@ -1,0 +1,2 @@
+open("out.txt", "w").write("needle" + "x" * (1 << 20))
+print("right")

@@ -1,0 +1,2 @@
+bash -c 'kill -9 $$'
+echo right

@@ -1,0 +1,2 @@
+echo right
+bash -c 'kill -9 $$'

@@ -1,0 +1,2 @@
+echo right
+no-such-command 2> /dev/null

@@ -1,0 +1,2 @@
+echo right
+timeout 0.05 sleep 5

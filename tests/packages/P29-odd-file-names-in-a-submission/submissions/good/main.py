@@ -1,0 +1,3 @@
+import importlib
+
+print(importlib.import_module("-rf; echo x").answer)

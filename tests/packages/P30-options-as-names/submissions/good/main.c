@@ -1,0 +1,5 @@
+#include <stdio.h>
+
+extern const char *answer;
+
+int main(void) { return puts(answer) < 0; }
