@@ -60,13 +60,38 @@ static void write_content(int out, int fd, uint64_t size)
     }
 }
 
+/* A program may have taken its own rights to the folders on the way to `path` away; they get them back, one by one. A link
+ * among them is not followed. */
+static void open_the_way(int work, const char *path)
+{
+    char name[NAME_BYTES_MAX + 1];
+    struct stat s;
+    int folder = fcntl(work, F_DUPFD_CLOEXEC, 0);
+    for (const char *slash; folder >= 0 && (slash = strchr(path, '/')) != NULL; path = slash + 1) {
+        memcpy(name, path, (size_t)(slash - path)); /* path_allowed: at most NAME_BYTES_MAX */
+        name[slash - path] = 0;
+        int next = -1;
+        if (fstatat(folder, name, &s, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(s.st_mode) && fchmodat(folder, name, 0700, 0) == 0)
+            next = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        close(folder);
+        folder = next;
+    }
+    if (folder >= 0)
+        close(folder);
+}
+
 static void collect_one(const struct hand_job *job, int work, const char *path, uint32_t index, uint64_t *left)
 {
     struct hand_item item = {.kind = HAND_FILE, .index = index};
     struct stat s;
     int fd = -1;
     /* Looked at before it is opened: opening a device or FIFO can have effects, and a socket cannot be opened at all. */
-    if (fstatat(work, path, &s, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(s.st_mode)) {
+    int seen = fstatat(work, path, &s, AT_SYMLINK_NOFOLLOW);
+    if (seen != 0 && errno == EACCES) {
+        open_the_way(work, path);
+        seen = fstatat(work, path, &s, AT_SYMLINK_NOFOLLOW);
+    }
+    if (seen == 0 && !S_ISREG(s.st_mode)) {
         item.status = FILE_NOT_REGULAR;
         item.file_kind = kind_of(s.st_mode);
         item.mode = s.st_mode & 07777;
@@ -75,7 +100,7 @@ static void collect_one(const struct hand_job *job, int work, const char *path, 
     }
     fd = tree_open(work, path);
     if (fd < 0 && errno == EACCES && fchmodat(work, path, 0600, 0) == 0)
-        fd = tree_open(work, path); /* a program may take its own right to read away; the file is there all the same */
+        fd = tree_open(work, path); /* nor is a file that it may not read itself gone */
     if (fd < 0) {
         item.error = (uint32_t)errno;
         item.status = errno == ENOENT || errno == ENOTDIR ? FILE_MISSING : FILE_REFUSED;

@@ -1,0 +1,4 @@
+import os
+
+os.mkdir("a", 0)
+print("right")
