@@ -72,6 +72,12 @@ def charged_wall_time_ns(measures: Measures) -> int:
     return max(0, measures.wall_time_ns - waived)
 
 
+def _shortest_wall_time_ns(measures: Measures) -> int:
+    """The wall time that is certainly the program's own: without any time in which others may have kept it waiting."""
+    waived = max(measures.canary_lateness_ns or 0, measures.contended_ns or 0) + (measures.stdin_starved_ns or 0)
+    return max(0, measures.wall_time_ns - waived)
+
+
 def _not_started(outcome: RunOutcome, errno: int) -> Ending | NoEnding:
     if outcome.command_is_submission or errno == E2BIG:
         return Ending(EndingKind.CANNOT_START, errno)
@@ -117,7 +123,9 @@ def _too_long(measures: Measures, limits: EffectiveLimits) -> Ending | NoEnding 
     if measures.stopped_for == "starved":
         return NoEnding(ReasonCode.HOST_STARVED, "the machine was too busy: stopped at three times the wall-time limit")
     if charged_wall_time_ns(measures) > limits.wall_time_ns:
-        return Ending(EndingKind.WALL_TIME_EXCEEDED)
+        if _shortest_wall_time_ns(measures) > limits.wall_time_ns:
+            return Ending(EndingKind.WALL_TIME_EXCEEDED)
+        return NoEnding(ReasonCode.HOST_STARVED, "over the wall-time limit, but others kept the CPU busy for so long")
     if measures.stopped_for == "wall":
         return NoEnding(ReasonCode.HOST_STARVED, "stopped for wall time, but the time charged is within the limit")
     return None

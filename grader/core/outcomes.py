@@ -76,6 +76,9 @@ class Measures(BaseModel):
     run_queue_delay_ns: int | None = None
     canary_lateness_ns: int | None = None
     """How late the canary was woken while the box could not be the cause; not charged to the run."""
+    contended_ns: int | None = None
+    """The longest that the run can have waited for CPUs that others were using: it did not want one for longer, and
+    others did not keep them busy for longer. Not waived; but a wall-time limit is certainly exceeded only beyond it."""
     throttled_ns: int | None = None
     steal_ns: int | None = None
     stdin_starved_ns: int | None = None

@@ -100,6 +100,7 @@ def measures_of(result: RunResult) -> Measures:
         involuntary_switches=n["involuntary_switches"],
         run_queue_delay_ns=n["run_queue_delay_ns"],
         canary_lateness_ns=n["lateness_ns"],
+        contended_ns=n["contended_ns"],
         throttled_ns=n["throttled_ns"],
         steal_ns=n["steal_ns"],
         stdin_starved_ns=n["stdin_starved_ns"],

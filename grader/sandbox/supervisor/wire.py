@@ -194,7 +194,7 @@ RESULT_FIELDS: Final = (
     *("stdout_total", "stdout_kept", "stdout_closed_early", "stdout_after_main"),
     *("stderr_total", "stderr_kept", "stderr_closed_early", "stderr_after_main"),
     *("limits_clamped", "scrub", "scrub_removed", "box_usable", "memory_samples", "kill_ns", "scrub_ns"),
-    *("own_cpu_ns", "foreign_delay_ns"),
+    *("own_cpu_ns", "foreign_delay_ns", "contended_ns"),
 )
 """The names of RESULT's numbers, in the order in which they travel."""
 _RESULT_NUMBERS: Final = 52

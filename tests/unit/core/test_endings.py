@@ -57,6 +57,13 @@ ROWS: list[tuple[dict[str, Any], object]] = [
     ({"wall_time_ns": 3 * S, "canary_lateness_ns": S}, Ending(K.EXITED, 0)),
     ({"wall_time_ns": 3 * S, "canary_lateness_ns": S - 1}, Ending(K.WALL_TIME_EXCEEDED)),
     ({"wall_time_ns": 3 * S, "stdin_starved_ns": S}, Ending(K.EXITED, 0)),
+    # Time that the machine may have taken is charged, but then "too long" is not certain.
+    ({"wall_time_ns": 3 * S, "contended_ns": S}, MISSING.HOST_STARVED),
+    ({"wall_time_ns": 3 * S, "contended_ns": S, "stopped_for": "wall", "signal": 9}, MISSING.HOST_STARVED),
+    ({"wall_time_ns": 3 * S, "contended_ns": S - 1}, Ending(K.WALL_TIME_EXCEEDED)),
+    ({"wall_time_ns": 3 * S, "contended_ns": S - 1, "canary_lateness_ns": S - 1}, Ending(K.WALL_TIME_EXCEEDED)),
+    ({"wall_time_ns": 4 * S, "contended_ns": S, "stdin_starved_ns": S}, MISSING.HOST_STARVED),
+    ({"wall_time_ns": 2 * S, "contended_ns": S}, Ending(K.EXITED, 0)),
     ({"cpu_time_ns": S + 5, "steal_ns": 5}, MISSING.HOST_STARVED),
     ({"cpu_time_ns": S + 6, "steal_ns": 5}, Ending(K.CPU_TIME_EXCEEDED)),
     # Memory: an OOM kill and the box's own limit, both.

@@ -7,11 +7,13 @@
 enum core_state { CORE_IDLE, CORE_RUNNING, CORE_KILLING, CORE_HAND };
 
 struct excuses { /* time that is not charged to the run */
-    uint64_t late, foreign_delay, steal;
+    uint64_t late, foreign_delay, steal, contended;
 };
 
 struct before { /* counters at the start of a run */
-    uint64_t cpu, own_cpu, memory, peak, hits, oom_kills, throttled, steal, late, foreign_delay;
+    uint64_t cpu, own_cpu, memory, peak, hits, oom_kills, throttled, late, foreign_delay, quiet;
+    int machine_is_known; /* not at the start, but from a while into the run on: */
+    struct machine machine;
 };
 
 struct core {
@@ -37,7 +39,7 @@ struct core {
     struct strings strings;
     int hand_fd, out_read, err_read;
     int main_ended;
-    uint64_t begun_ns, killing_ns, hand_ns, next_cpu_ns, next_counters_ns;
+    uint64_t begun_ns, killing_ns, hand_ns, next_cpu_ns, next_wall_ns, next_counters_ns;
 };
 
 /* core.c */

@@ -182,6 +182,7 @@ static void final_measures(struct core *core)
     struct excuses excuses = r[R_KILLED_FOR] == KILL_NONE ? run_excuses(core) : core->at_stop;
     r[R_STEAL] = excuses.steal;
     r[R_FOREIGN_DELAY] = excuses.foreign_delay;
+    r[R_CONTENDED] = excuses.contended;
     r[R_LATENESS] = excuses.late > excuses.foreign_delay ? excuses.late : excuses.foreign_delay;
     r[R_MAX_LATE] = atomic_load(&core->canary_page->max_late_ns);
     if (!core->main_ended)

@@ -54,6 +54,9 @@ struct front_page { /* written by the front, read by the core, but for main_pid 
 struct canary_page {
     _Atomic uint32_t active; /* futex; written by the core */
     _Atomic uint64_t late_ns, max_late_ns, runnable, foreign_delay_ns;
+    _Atomic uint64_t quiet_ns; /* how long certainly nothing of the run wanted a CPU; grows only */
+    _Atomic uint64_t front;    /* its pid; written by the core, as is: */
+    _Atomic uint64_t turn;     /* another for every run */
 };
 
 /* ---- measures.c ---- */
@@ -72,7 +75,10 @@ uint64_t measure_hits(const struct measures *m);
 uint64_t measure_oom_kills(const struct measures *m);
 uint64_t measure_throttled(const struct measures *m); /* ns */
 uint64_t measure_tasks(const struct measures *m);
-uint64_t measure_steal(const struct measures *m);     /* ns */
+struct machine { /* of the box's CPUs since the machine was started, in ns */
+    uint64_t idle, steal, tick; /* they are counted in ticks of so long */
+};
+struct machine measure_machine(const struct measures *m);
 uint64_t now_ns(void);
 uint64_t cpu_of_process(pid_t pid); /* ns; 0 is this process */
 uint64_t difference(uint64_t now, uint64_t before); /* unknown if either is, and never below 0 */
@@ -95,6 +101,8 @@ void tasks_forget(struct tasks *tasks);
 /* Look at every process of the box. `box_used`: CPU time of the box since the last look. Gives the longest foreign wait
  * of any one task since then, in ns. */
 uint64_t tasks_look(struct tasks *tasks, uint64_t box_used, uint64_t *runnable);
+/* Whether any thread of the run is runnable at this moment; yes as well if that cannot be told. */
+int tasks_want_cpu(pid_t front);
 
 /* ---- ids.c ---- */
 struct ids {

@@ -231,6 +231,7 @@ int main(int argc, char **argv)
     gather_facts(core, ptmx);
     start_canary(core);
     start_front(core, idle_ns);
+    atomic_store(&core->canary_page->front, (uint64_t)core->front);
     leave_stdio();
     core->child_report = shared_page(); /* after the front and the canary: not theirs */
     if (limits_open() != 0)

@@ -15,6 +15,10 @@
 #define CGROUP "/sys/fs/cgroup/" /* the tests put recorded files elsewhere */
 #endif
 
+#ifndef PROC_STAT
+#define PROC_STAT "/proc/stat"
+#endif
+
 uint64_t now_ns(void)
 {
     struct timespec t;
@@ -100,7 +104,7 @@ void measures_open(struct measures *m)
     }
     if (m->cpu_usage < 0 && m->memory < 0)
         m->version = 0;
-    m->proc_stat = open("/proc/stat", O_RDONLY | O_CLOEXEC);
+    m->proc_stat = open(PROC_STAT, O_RDONLY | O_CLOEXEC);
     m->cpus = 0;
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -195,14 +199,14 @@ uint64_t measure_throttled(const struct measures *m)
 
 uint64_t measure_tasks(const struct measures *m) { return read_number(m->pids); }
 
-/* Steal of the box's CPUs: the eighth number of their lines in /proc/stat, in clock ticks. */
-uint64_t measure_steal(const struct measures *m)
+/* What /proc/stat says of the box's CPUs, in clock ticks: numbers 4 and 5 of their lines are idle, number 8 is steal. */
+struct machine measure_machine(const struct measures *m)
 {
+    const struct machine unknown = {UNKNOWN, UNKNOWN, 0};
     char text[16384];
     if (read_text(m->proc_stat, text, sizeof text) == 0)
-        return UNKNOWN;
-    uint64_t ticks = 0;
-    unsigned seen = 0;
+        return unknown;
+    uint64_t idle = 0, steal = 0, all = 0;
     for (const char *line = text; line != NULL && *line != 0; line = strchr(line, '\n')) {
         if (*line == '\n')
             line++;
@@ -214,14 +218,17 @@ uint64_t measure_steal(const struct measures *m)
         unsigned long cpu = strtoul(line + 3, &at, 10);
         if (cpu >= 1024 || !(m->cpu_mask[cpu / 64] >> (cpu % 64) & 1))
             continue;
-        unsigned long long value = 0;
-        for (int column = 0; column < 8; column++)
-            value = strtoull(at, &at, 10);
-        ticks += value;
-        seen++;
+        unsigned long long value[8];
+        for (int column = 0; column < 8; column++) {
+            value[column] = strtoull(at, &at, 10);
+            all += value[column];
+        }
+        idle += value[3] + value[4];
+        steal += value[7];
     }
     long per_second = sysconf(_SC_CLK_TCK);
-    if (seen == 0 || per_second <= 0)
-        return UNKNOWN;
-    return ticks * (NS_PER_S / (uint64_t)per_second);
+    if (all == 0 || per_second <= 0) /* a kernel that only pretends to have the file writes zeros */
+        return unknown;
+    uint64_t tick = NS_PER_S / (uint64_t)per_second;
+    return (struct machine){idle * tick, steal * tick, tick};
 }

@@ -28,7 +28,9 @@ static void note_before(struct core *core)
     b->hits = measure_hits(m);
     b->oom_kills = measure_oom_kills(m);
     b->throttled = measure_throttled(m);
-    b->steal = UNKNOWN; /* see run_watch: /proc/stat is too dear for a short run */
+    b->machine_is_known = 0; /* see run_watch: /proc/stat is too dear for a short run */
+    b->quiet = atomic_load(&core->canary_page->quiet_ns);
+    atomic_fetch_add(&core->canary_page->turn, 1);
     b->late = atomic_load(&core->canary_page->late_ns);
     b->foreign_delay = atomic_load(&core->canary_page->foreign_delay_ns);
     atomic_store(&core->canary_page->max_late_ns, 0);
@@ -110,6 +112,7 @@ void run_start(struct core *core, const struct message *message, int *fds)
     close(fds[FD_STDERR]);
     core->next_cpu_ns = core->begun_ns + CPU_POLL_NS;
     core->next_counters_ns = core->begun_ns + COUNTERS_NS;
+    core->next_wall_ns = 0;
     core->state = CORE_RUNNING;
     if (pid < 0) {
         start_failed(core, START_FORK, error);
@@ -132,12 +135,36 @@ void run_stop(struct core *core, enum killed_for cause)
     end_begin(core);
 }
 
+/* The longest that something of the run can have waited for a CPU that others had. It wanted a CPU for no longer than it was
+ * not quiet. While it waits no CPU of the box is idle, so it waited no longer than the CPUs were not idle on average; nor
+ * longer than all that time, less what the box itself used of it. A program can shorten neither number's truth: CPUs that it
+ * keeps busy are its own use. The canary's estimate is what is known to be lost, this is what may be. */
+static uint64_t contended(const struct core *core, const struct machine *now)
+{
+    const struct before *b = &core->before;
+    uint64_t passed = now_ns() - core->begun_ns;
+    uint64_t wanted = difference(core->main_ended ? core->result[R_WALL] : passed, difference(atomic_load(&core->canary_page->quiet_ns), b->quiet));
+    if (!b->machine_is_known)
+        return wanted; /* too early to tell */
+    uint64_t idle = difference(now->idle, b->machine.idle), used = difference(measure_cpu(&core->measures), b->cpu);
+    if (idle == UNKNOWN || used == UNKNOWN)
+        return UNKNOWN;
+    uint64_t cpus = core->measures.cpus, all = cpus * (passed + now->tick);
+    uint64_t busy = difference(all, idle), others = difference(busy, used);
+    uint64_t most = others < busy / cpus ? others : busy / cpus;
+    return most < wanted ? most : wanted;
+}
+
 struct excuses run_excuses(const struct core *core)
 {
     const struct canary_page *page = core->canary_page;
+    struct machine now = {UNKNOWN, UNKNOWN, 0};
+    if (core->before.machine_is_known)
+        now = measure_machine(&core->measures);
     return (struct excuses){.late = difference(atomic_load(&page->late_ns), core->before.late),
                             .foreign_delay = difference(atomic_load(&page->foreign_delay_ns), core->before.foreign_delay),
-                            .steal = core->before.steal == UNKNOWN ? UNKNOWN : difference(measure_steal(&core->measures), core->before.steal)};
+                            .steal = core->before.machine_is_known ? difference(now.steal, core->before.machine.steal) : UNKNOWN,
+                            .contended = contended(core, &now)};
 }
 
 static uint64_t counted_lateness(const struct core *core)
@@ -180,11 +207,25 @@ static void wake_canary(struct core *core)
    much more (at most three times its limit): else a kill right at the limit would prove nothing on a machine with steal. */
 static uint64_t cpu_allowed(const struct core *core)
 {
-    uint64_t limit = core->request[Q_CPU_NS], now = measure_steal(&core->measures), then = core->before.steal;
+    uint64_t limit = core->request[Q_CPU_NS];
+    if (!core->before.machine_is_known)
+        return limit;
+    uint64_t now = measure_machine(&core->measures).steal, then = core->before.machine.steal;
     if (now == UNKNOWN || then == UNKNOWN || now <= then)
         return limit;
     uint64_t stolen = now - then;
     return limit + (stolen < 2 * limit ? stolen : 2 * limit);
+}
+
+/* Whether it would be too long even if it had waited for others whenever it may have. If not, it goes on: then what is not
+ * settled by its end is settled by three times the limit, and says nothing of the program. */
+static int is_certainly_too_long(const struct core *core, uint64_t wall)
+{
+    struct excuses excuses = run_excuses(core);
+    uint64_t waived = counted_lateness(core);
+    if (excuses.contended != UNKNOWN && excuses.contended > waived)
+        waived = excuses.contended;
+    return difference(wall, waived + atomic_load(&core->front_page->stdin_starved_ns)) > core->request[Q_WALL_NS];
 }
 
 /* Called after every wake, at least each 2 ms. */
@@ -199,8 +240,10 @@ void run_watch(struct core *core)
         wake_canary(core);
     if (now >= core->next_cpu_ns) {
         core->next_cpu_ns = now + CPU_POLL_NS;
-        if (core->before.steal == UNKNOWN && now - core->begun_ns >= CPU_POLL_NS)
-            core->before.steal = measure_steal(&core->measures);
+        if (!core->before.machine_is_known && now - core->begun_ns >= CPU_POLL_NS) {
+            core->before.machine = measure_machine(&core->measures);
+            core->before.machine_is_known = 1;
+        }
         uint64_t used = used_cpu(core);
         if (used != UNKNOWN && used > core->request[Q_CPU_NS] && used > cpu_allowed(core)) {
             run_stop(core, KILL_CPU);
@@ -208,10 +251,12 @@ void run_watch(struct core *core)
         }
     }
     uint64_t waived = counted_lateness(core) + atomic_load(&core->front_page->stdin_starved_ns);
-    uint64_t charged = wall > waived ? wall - waived : 0;
-    if (charged > core->request[Q_WALL_NS]) {
-        run_stop(core, KILL_WALL);
-        return;
+    if (difference(wall, waived) > core->request[Q_WALL_NS] && now >= core->next_wall_ns) {
+        core->next_wall_ns = now + CPU_POLL_NS;
+        if (is_certainly_too_long(core, wall)) {
+            run_stop(core, KILL_WALL);
+            return;
+        }
     }
     if (wall > 3 * core->request[Q_WALL_NS]) {
         run_stop(core, KILL_STARVED);

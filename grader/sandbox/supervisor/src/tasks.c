@@ -4,6 +4,7 @@
 #include "inside.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -102,6 +103,57 @@ static uint64_t foreign_wait(struct task *task, const struct look *look, uint64_
     task->waited = look->waited;
     task->on_cpu = look->on_cpu;
     return foreign;
+}
+
+static int is_runnable(int folder, const char *name)
+{
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "%.20s/stat", name);
+    if (read_file(folder, path, text, sizeof text) != 0)
+        return 0; /* gone */
+    const char *at = strrchr(text, ')');
+    return at == NULL || at[1] != ' ' || at[2] == 'R';
+}
+
+/* Whether a thread of one process is runnable. `looked` counts threads. */
+static int process_wants_cpu(int proc, const char *pid, int *looked)
+{
+    char path[64];
+    snprintf(path, sizeof path, "%.20s/task", pid);
+    int fd = openat(proc, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *list = fd < 0 ? NULL : fdopendir(fd);
+    if (list == NULL) {
+        if (fd >= 0)
+            close(fd);
+        return errno != ENOENT && errno != ESRCH;
+    }
+    int wants = 0;
+    struct dirent *entry;
+    while (!wants && (entry = readdir(list)) != NULL)
+        if (entry->d_name[0] >= '0' && entry->d_name[0] <= '9')
+            wants = ++*looked > LOOK_AT || is_runnable(fd, entry->d_name);
+    closedir(list);
+    return wants;
+}
+
+int tasks_want_cpu(pid_t front)
+{
+    int fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *list = fd < 0 ? NULL : fdopendir(fd);
+    if (list == NULL) {
+        if (fd >= 0)
+            close(fd);
+        return 1;
+    }
+    int wants = 0, looked = 0;
+    struct dirent *entry;
+    while (!wants && (entry = readdir(list)) != NULL) {
+        long pid = strtol(entry->d_name, NULL, 10);
+        if (pid > 1 && pid != getpid() && pid != front)
+            wants = process_wants_cpu(fd, entry->d_name, &looked);
+    }
+    closedir(list);
+    return wants;
 }
 
 void tasks_forget(struct tasks *tasks) { memset(tasks, 0, sizeof *tasks); }

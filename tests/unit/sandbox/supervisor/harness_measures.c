@@ -23,5 +23,8 @@ int main(void)
     print("oom_kills", measure_oom_kills(&m));
     print("throttled", measure_throttled(&m));
     print("tasks", measure_tasks(&m));
+    struct machine machine = measure_machine(&m);
+    print("idle", machine.idle);
+    print("steal", machine.steal);
     return 0;
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -37,8 +38,13 @@ def measured(tmp_path: Path, files: dict[str, str]) -> dict[str, str]:
         path = tmp_path / "cgroup" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content)
-    flag = f'-DCGROUP="{tmp_path}/cgroup/"'
-    harness = build(tmp_path / "measures", "harness_measures.c", ("measures.c",), flag)
+    counters = run_harness(tmp_path)
+    return {name: value for name, value in counters.items() if name not in {"idle", "steal"}}
+
+
+def run_harness(tmp_path: Path) -> dict[str, str]:
+    flags = (f'-DCGROUP="{tmp_path}/cgroup/"', f'-DPROC_STAT="{tmp_path}/stat"')
+    harness = build(tmp_path / "measures", "harness_measures.c", ("measures.c",), *flags)
     done = subprocess.run([harness], capture_output=True, text=True, check=True, timeout=60)
     return dict(line.split(" ") for line in done.stdout.splitlines())
 
@@ -71,3 +77,24 @@ def test_no_cgroup_at_all(tmp_path: Path) -> None:
     counters = measured(tmp_path, {})
     assert counters.pop("version") == "0"
     assert set(counters.values()) == {"unknown"}
+
+
+def test_idle_and_steal_are_those_of_the_boxs_cpus(tmp_path: Path) -> None:
+    ours = sorted(os.sched_getaffinity(0))
+    lines = [f"cpu{cpu} 900 10 300 {7 + index} 2 5 5 {3 + index} 0 0" for index, cpu in enumerate(ours)]
+    foreign = f"cpu{max(ours) + 1} 1 1 1 5000 5000 1 1 5000 0 0"
+    stat = "\n".join(["cpu  9 9 9 9 9 9 9 9 0 0", *lines, foreign, "intr 5 6 7", ""])
+    (tmp_path / "stat").write_text(stat)
+    ticks = os.sysconf("SC_CLK_TCK")
+    idle = sum(7 + index + 2 for index in range(len(ours)))
+    steal = sum(3 + index for index in range(len(ours)))
+    counters = run_harness(tmp_path)
+    assert counters["idle"] == str(idle * (1_000_000_000 // ticks))
+    assert counters["steal"] == str(steal * (1_000_000_000 // ticks))
+
+
+@pytest.mark.parametrize("line", ["0 0 0 0 0 0 0 0 0 0", ""])
+def test_a_machine_that_tells_nothing_is_unknown(tmp_path: Path, line: str) -> None:
+    (tmp_path / "stat").write_text("".join(f"cpu{cpu} {line}\n" for cpu in sorted(os.sched_getaffinity(0))))
+    counters = run_harness(tmp_path)
+    assert counters["idle"] == counters["steal"] == "unknown"
