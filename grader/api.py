@@ -108,7 +108,7 @@ class Runner:
         self._given_sandbox = sandbox
         self._watcher = watcher if watcher is not None else Watcher()
         self._stop_at_first_false = stop_at_first_false
-        self._limiter = anyio.CapacityLimiter(self.max_parallel)
+        self._limiter = anyio.Semaphore(self.max_parallel, fast_acquire=True)
         self._profiles: dict[tuple[str, Path], ProfileInForce] = {}
         self._image_lock = anyio.Lock()
         self._stack = AsyncExitStack()

@@ -69,7 +69,7 @@ class Execution:
     """How an assignment is executed."""
 
     sandbox: Sandbox
-    limiter: anyio.CapacityLimiter
+    limiter: anyio.Semaphore
     rules: Rules = field(default_factory=Rules)
     stop_at_first_false: bool = False
     recorder: Recorder = field(default_factory=Recorder)

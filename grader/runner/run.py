@@ -67,7 +67,7 @@ async def execute(
     runs: Sequence[PlannedRun],
     programs: Mapping[str, Program],
     sandbox: Sandbox,
-    limiter: anyio.CapacityLimiter,
+    limiter: anyio.Semaphore,
     listener: Listener,
     rules: Rules,
 ) -> None:
@@ -91,7 +91,7 @@ class _Worker:
 
     queue: _Queue
     sandbox: Sandbox
-    limiter: anyio.CapacityLimiter
+    limiter: anyio.Semaphore
     listener: Listener
     rules: Rules
 

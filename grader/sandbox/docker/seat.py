@@ -6,13 +6,14 @@ Boxes may be lost and replaced at any time; the tree goes with the submission, s
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Protocol
 
 from grader.core.canonical import digest
 from grader.core.endings import Ending, EndingKind, decide_ending
+from grader.core.limits import EffectiveLimits
 from grader.core.observation import CompileRecord, MissingRun
 from grader.core.outcomes import RunOutcome
 from grader.core.plan import Invocation
@@ -146,6 +147,8 @@ class DockerSeat:
         self._compiled: CompileRecord | None = None
         self._boxes: OrderedDict[BoxKind, SeatBox] = OrderedDict()
         self._is_busy = False
+        self._limits: EffectiveLimits | None = None
+        self._last_kind: BoxKind
 
     @property
     def compiled(self) -> CompileRecord | None:
@@ -194,13 +197,20 @@ class DockerSeat:
         refusal = self._services.budget.refusal(self._program.submission_digest)
         if refusal is not None:
             return refusal
-        kind = BoxKind.of(self._program.profile, job.limits)
+        kind = self._kind(job.limits)
         try:
-            async with self._box(kind, is_filled=not job.keeps_work) as box, self._services.slot(box.cpus):
-                report = await box.run(job)
-                if self._may_stay(box, report):
-                    self._boxes[kind] = box
-                return report
+            box, is_new = await self._box(kind)
+            try:
+                if is_new and not job.keeps_work:
+                    await box.fill(self._tree)
+                async with self._services.slot(box.cpus):
+                    report = await box.run(job)
+                    if self._may_stay(box, report):
+                        self._boxes[kind] = box
+                    return report
+            finally:
+                if self._boxes.get(kind) is not box:
+                    self._services.boxes.discard(box)
         except NoBoxError as error:
             return error.failed
         except NoSlotError as error:
@@ -210,22 +220,20 @@ class DockerSeat:
                 self._services.budget.note(self._program.submission_digest)
             return failure_of(error.loss)
 
-    @asynccontextmanager
-    async def _box(self, kind: BoxKind, *, is_filled: bool) -> AsyncGenerator[SeatBox]:
-        """A box of this kind, taken out of the seat's; given away afterwards unless it was put back."""
+    async def _box(self, kind: BoxKind) -> tuple[SeatBox, bool]:
+        """A box of this kind, taken out of the seat's, and whether it is new. The taker puts it back or away."""
         box = self._boxes.pop(kind, None)
-        is_new = box is None
-        if box is None:
-            while len(self._boxes) >= BOXES_PER_SEAT:
-                await self._part_with(*self._boxes.popitem(last=False))
-            box = await self._services.boxes.claim(kind)
-        try:
-            if is_new and is_filled:
-                await box.fill(self._tree)
-            yield box
-        finally:
-            if self._boxes.get(kind) is not box:
-                self._services.boxes.discard(box)
+        if box is not None:
+            return box, False
+        while len(self._boxes) >= BOXES_PER_SEAT:
+            await self._part_with(*self._boxes.popitem(last=False))
+        return await self._services.boxes.claim(kind), True
+
+    def _kind(self, limits: EffectiveLimits) -> BoxKind:
+        """The kind of box for these limits: mostly those of the last run, the very same object."""
+        if limits is not self._limits:
+            self._limits, self._last_kind = limits, BoxKind.of(self._program.profile, limits)
+        return self._last_kind
 
     def _may_stay(self, box: SeatBox, report: JobReport) -> bool:
         if self._services.isolation == "run" or not report.box_is_usable:

@@ -50,6 +50,9 @@ class Talk:
         self._connection: Connection | None = None
         self._wanted: type[Event] | None = None
         self._answer: asyncio.Future[Event] | None = None
+        self._answer_by_s = 0.0
+        self._patience_s = 0.0
+        self._watchdog: asyncio.TimerHandle | None = None
         self._put: list[PutDone] = []
         self._over: str | None = None
         self.counters: Counters | None = None
@@ -121,12 +124,33 @@ class Talk:
         future: asyncio.Future[Event] = self._loop.create_future()
         self._answer, self._wanted = future, answer
         self._connection.send(frames)
-        timer = self._loop.call_later(within_s, self._end, f"no answer within {within_s:.1f} s")
+        self._watch(within_s)
         try:
             return cast("E", await future)
         finally:
-            timer.cancel()
             self._answer = self._wanted = None
+
+    def _watch(self, within_s: float) -> None:
+        """End the talk if the answer that is waited for does not come within this time.
+
+        A timer that is on and does not end later is left alone: it looks when it ends whether it is time. So most runs
+        need no timer of their own.
+        """
+        self._patience_s = within_s
+        self._answer_by_s = self._loop.time() + within_s
+        if self._watchdog is None or self._watchdog.when() > self._answer_by_s:
+            if self._watchdog is not None:
+                self._watchdog.cancel()
+            self._watchdog = self._loop.call_at(self._answer_by_s, self._look)
+
+    def _look(self) -> None:
+        self._watchdog = None
+        if self._answer is None:
+            return
+        if self._loop.time() >= self._answer_by_s:
+            self._end(f"no answer within {self._patience_s:.1f} s")
+        else:
+            self._watchdog = self._loop.call_at(self._answer_by_s, self._look)
 
     def _received(self, data: bytes) -> None:
         try:
@@ -169,6 +193,9 @@ class Talk:
             return
         said = self._connection.stderr_text if self._connection is not None else ""
         self._over = f"{why}; its last words: {said}" if said else why
+        if self._watchdog is not None:
+            self._watchdog.cancel()
+            self._watchdog = None
         if self._connection is not None:
             self._connection.close()
         if self._answer is not None and not self._answer.done():

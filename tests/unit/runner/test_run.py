@@ -82,7 +82,7 @@ def run_all(
     async def main() -> FakeSandbox:
         async with prepare(FakeSandbox(script, compiles=compiles)) as sandbox:
             with anyio.fail_after(5):
-                await execute(plan.runs, programs, sandbox, anyio.CapacityLimiter(2), log.listener(), rules)
+                await execute(plan.runs, programs, sandbox, anyio.Semaphore(2), log.listener(), rules)
         assert isinstance(sandbox, FakeSandbox)
         return sandbox
 
@@ -203,7 +203,7 @@ def test_cancelling_gives_every_seat_back() -> None:
     async def main() -> FakeSandbox:
         async with FakeSandbox(lambda _: HANGS) as sandbox:
             with anyio.move_on_after(0.05):
-                await execute(plan.runs, programs, sandbox, anyio.CapacityLimiter(2), log.listener(), RULES)
+                await execute(plan.runs, programs, sandbox, anyio.Semaphore(2), log.listener(), RULES)
         assert isinstance(sandbox, FakeSandbox)
         return sandbox
 
