@@ -149,6 +149,7 @@ FALSE: list[Row] = [
     ({"json": 1}, b'"1"', 'at $: expected 1, got "1"'),
     ({"json": 1}, b"true", "at $: expected 1, got true"),
     ({"json": '"1"'}, b"1", 'at $: expected "1", got 1'),
+    ({"json": [1]}, b'["1"]', 'at $[0]: expected 1, got "1"'),
     ({"json": None}, b"false", "at $: expected null, got false"),
     ({"json": {"a": [0, {"b c": 1}]}}, b'{"a":[0,{"b c":2}]}', 'at $.a[1]["b c"]: expected 1, got 2'),
     ({"json": {"a": 1}}, b"{}", 'at $: the key "a" is missing'),
@@ -244,6 +245,12 @@ CUT_UNDETERMINED: list[tuple[dict[str, object], bytes, int]] = [
     ({"tokens": "nan", "float_absolute": 1}, b"nan", 1),
     ({"tokens": "a b", "spaces": "exact"}, b"a bc", 3),
     ({"json": {"a": 1}}, b'{"a": 1}', 5),
+    ({"json": [True]}, b"[ true]", 5),  # the cut goes through a word
+    ({"json": [False]}, b"[ false]", 6),
+    ({"json": '"é"'}, b' "\\u00e9"', 7),
+    ({"json": -15}, b" -15", 2),
+    ({"json": 1.5}, b" 1.5", 3),
+    ({"json": "1e2"}, b" 1e2", 3),
     ({"json": '"éa"'}, '"éa" '.encode(), 2),  # the cut goes through a character
     ({"json": {"a": 1}}, b'{"b": 1}', 7),  # a key may come twice, and then it could not be judged
     ({"all_of": [{"regex": "z"}, {"contains": "a"}]}, b"abc", 1),
@@ -255,6 +262,7 @@ FAILED: list[Row] = [
     ({"json": {"a": 1}}, b'{"a":1,"a":1}', 'the key "a" stands in one object more than once'),
     ({"json": {"a": 1}}, b'{"a":{"x":0,"\\u0078":0}}', 'the key "x" stands in one object more than once'),
     ({"json": []}, b"[" * 101 + b"]" * 101, "nested more than 100 levels deep"),
+    ({"json": []}, b'["' + b"]" * 200 + b'",' + b"[" * 100 + b"]" * 101, "nested more than 100 levels deep"),
     ({"json": []}, b"[" * 101, "nested more than 100 levels deep"),
     ({"json": 1}, b"1" * 4301, "a number of 4301 characters (at most 4300 are read)"),
     ({"json": 1}, b"[" + b"1," * 2_000_001, "more than 2000000 values"),
