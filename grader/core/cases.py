@@ -12,8 +12,17 @@ from grader.core.conditions import Condition, register_condition
 from grader.core.limits import Limits
 from grader.core.matching import AnyMatcher
 
-_MOST_NAME_BYTES = 4096
-"""The kernel's PATH_MAX."""
+_MOST_NAME_BYTES = 1023
+_MOST_NAME_PARTS = 32
+_MOST_PART_BYTES = 255
+"""What the protocol between grader and a box takes (grader/sandbox/supervisor/PROTOCOL.md)."""
+_MOST_OUTPUT_FILES = 256
+_MOST_STRING_BYTES = 131_071
+"""The kernel's MAX_ARG_STRLEN without the final NUL: of one argument, or one variable with its name."""
+_MOST_STRINGS_BYTES = 1_900_000
+"""Of all arguments and variables: 2 MiB (the kernel's, for a stack of 8 MiB), less room for command and profile."""
+_STRING_COST_BYTES = 9
+"""What each string costs beside its bytes: its NUL and a pointer."""
 
 
 def check_relative_path(name: bytes) -> bytes:
@@ -25,8 +34,10 @@ def check_relative_path(name: bytes) -> bytes:
     parts = name.split(b"/")
     if any(part in {b"", b".", b".."} for part in parts):
         raise ValueError(f"{name!r} must not contain empty parts, '.' or '..'")
-    if len(name) >= _MOST_NAME_BYTES or any(len(part) > 255 for part in parts):
-        raise ValueError("a file name may have 255 bytes a part and 4095 in all")
+    if len(parts) > _MOST_NAME_PARTS:
+        raise ValueError(f"a file name may be {_MOST_NAME_PARTS} parts deep, not {len(parts)}")
+    if len(name) > _MOST_NAME_BYTES or any(len(part) > _MOST_PART_BYTES for part in parts):
+        raise ValueError("a file name may have 255 bytes a part and 1,023 in all")
     return name
 
 
@@ -131,6 +142,9 @@ class ProgramCase(BaseModel):
     def _arguments_have_no_nul(cls, value: tuple[bytes, ...]) -> tuple[bytes, ...]:
         if any(b"\x00" in argument for argument in value):
             raise ValueError("an argument cannot contain NUL: the kernel ends it there")
+        longest = max((len(argument) for argument in value), default=0)
+        if longest > _MOST_STRING_BYTES:
+            raise ValueError(f"an argument of {longest:,} bytes: the kernel takes {_MOST_STRING_BYTES:,}")
         return value
 
     @field_validator("environment")
@@ -139,6 +153,11 @@ class ProgramCase(BaseModel):
         for name, content in value.items():
             if not name or "=" in name or "\x00" in name or b"\x00" in content:
                 raise ValueError(f"environment variable {name!r}: a name has no '=' and neither part has NUL")
+            size = len(name.encode()) + 1 + len(content)
+            if size > _MOST_STRING_BYTES:
+                raise ValueError(
+                    f"environment variable {name!r}: the kernel takes {_MOST_STRING_BYTES:,} bytes with its name"
+                )
         return value
 
     @field_validator("exit_code")
@@ -148,6 +167,24 @@ class ProgramCase(BaseModel):
             raise ValueError("an empty list of exit codes allows none; write any to allow all")
         return value
 
+    @field_validator("output_files")
+    @classmethod
+    def _not_too_many_output_files(cls, value: tuple[OutputFile, ...]) -> tuple[OutputFile, ...]:
+        if len(value) > _MOST_OUTPUT_FILES:
+            raise ValueError(f"{len(value)} output files: at most {_MOST_OUTPUT_FILES} are read back from a run")
+        return value
+
+    @model_validator(mode="after")
+    def _strings_fit(self) -> ProgramCase:
+        """What no kernel would take is the task's mistake, and must not become a program that cannot be started."""
+        sizes = [len(argument) for argument in self.arguments]
+        sizes += [len(name.encode()) + 1 + len(value) for name, value in self.environment.items()]
+        size = sum(sizes) + _STRING_COST_BYTES * len(sizes)
+        if size > _MOST_STRINGS_BYTES:
+            most = f"{_MOST_STRINGS_BYTES:,}"
+            raise ValueError(f"arguments and environment take {size:,} bytes, more than {most}: use stdin or files")
+        return self
+
     @model_validator(mode="after")
     def _names_are_distinct(self) -> ProgramCase:
         for kind, names in (
@@ -156,6 +193,11 @@ class ProgramCase(BaseModel):
         ):
             if len(set(names)) != len(names):
                 raise ValueError(f"{kind}: a file is named twice")
+        names = {file.name for file in self.files}
+        for name in names:
+            parts = name.split(b"/")
+            if any(b"/".join(parts[:depth]) in names for depth in range(1, len(parts))):
+                raise ValueError(f"files: {name!r} is in a folder that is a file")
         return self
 
 

@@ -1,4 +1,4 @@
-"""The packages of tests/packages: hostile and odd programs as data, each with the verdict and reasons that it must get."""
+"""The packages of tests/packages: hostile programs as data, each with the verdict and reasons that it must get."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ def packages() -> list[Path]:
 def entries(package: Path) -> list[Entry]:
     """All submissions of a package. Raises AssertionError if one has no expectation, or the other way round."""
     task = load_task(package / "task.yaml")
-    expected = cast("dict[str, dict[str, object]]", load((package / "expected.yaml").read_bytes(), "expected.yaml").value)
+    expected = cast(
+        "dict[str, dict[str, object]]", load((package / "expected.yaml").read_bytes(), "expected.yaml").value
+    )
     names = {path.name for path in (package / "submissions").iterdir()}
     assert names == set(expected), f"{package.name}: {names ^ set(expected)}"
     return [

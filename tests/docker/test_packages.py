@@ -1,4 +1,4 @@
-"""Every hostile program of tests/packages on the real engine: verdict and reasons, then a clean run, then nothing left."""
+"""Every hostile program of tests/packages on the real engine: its verdict and reasons, a clean run, nothing left."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import socket
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any, cast
 
 import anyio
 import anyio.to_thread
@@ -145,10 +146,10 @@ async def _leaves_nothing() -> AsyncGenerator[set[str]]:
 
 def _lasting() -> set[str]:
     """Volumes, networks and images without a name: what an engine keeps until somebody removes it."""
-    client = docker.from_env()
+    client = cast("Any", docker.from_env())
     try:
         named = {f"volume {volume.id}" for volume in client.volumes.list()}
-        named |= {f"network {network.id}" for network in client.networks.list()}
+        named |= {f"network {network['Id']}" for network in client.api.networks()}
         return named | {f"image {image.id}" for image in client.images.list(filters={"dangling": True})}
     finally:
         client.close()
