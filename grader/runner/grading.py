@@ -85,12 +85,13 @@ class _Progress:
         done = assignment.done
         self.compiles = list(done.compiles) if done is not None else []
         self.runs = list(done.runs) if done is not None else []
+        self.cells: dict[tuple[int, int, str], CellVerdict] = {}
         self.stopped = False
         self._attempts = done.last_attempts() if done is not None else {}
         self._open_runs = Counter(run.cell for run in to_do)
-        self._cells: dict[tuple[int, int, str], list[PlannedRun]] = {}
+        self._runs_of: dict[tuple[int, int, str], list[PlannedRun]] = {}
         for run in assignment.plan.runs:
-            self._cells.setdefault(run.cell, []).append(run)
+            self._runs_of.setdefault(run.cell, []).append(run)
 
     def run_ended(self, planned: PlannedRun, record: RunRecord) -> None:
         self.runs.append(record)
@@ -100,6 +101,7 @@ class _Progress:
 
     def compile_ended(self, record: CompileRecord) -> None:
         self.compiles.append(record)
+        self.cells.clear()  # cells that were settled before rest on another compile run
         self.execution.recorder.append_compile(record)
 
     def run_settled(self, planned: PlannedRun) -> None:
@@ -109,7 +111,8 @@ class _Progress:
         task = self.assignment.task
         case = task.programs()[planned.program].cases[planned.case]
         compiles = {record.profile: record for record in self.compiles}
-        cell = judge_cell(task, case, self._cells[planned.cell], self._attempts, compiles)
+        cell = judge_cell(task, case, self._runs_of[planned.cell], self._attempts, compiles)
+        self.cells[planned.cell] = cell
         self.execution.watcher.cell_ended(self.assignment.submission.name, planned, cell)
         if self.execution.stop_at_first_false and cell.value is Tri.FALSE:
             self.stopped = True
@@ -144,7 +147,7 @@ async def grade_assignment(assignment: Assignment, execution: Execution) -> tupl
         execution.rules,
     )
     observation = observe(assignment.plan, progress.payload())
-    return observation, judge_runs(assignment.task, assignment.plan, observation)
+    return observation, judge_runs(assignment.task, assignment.plan, observation, progress.cells)
 
 
 def runs_to_do(plan: Plan, done: ProgramRuns | None) -> tuple[PlannedRun, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 
 from grader.core.cases import ProgramBehaves
@@ -13,18 +13,20 @@ from grader.core.reasons import ReasonCode
 from grader.core.selection import Selection
 from grader.core.tool_conditions import ToolCondition
 from grader.core.tri import Tri
-from grader.core.verdict import Finding, Verdict
+from grader.core.verdict import CellVerdict, Finding, Verdict
 from grader.errors import Place, Problem, RecordError, TaskError
 from grader.scorers.composite import CompositeScorer
 from grader.scorers.program import ProgramExecutionScorer
 from grader.scorers.tool_scorers import tool_scorers
 
 
-def judge_runs(task: Task, plan: Plan, observation: Observation) -> Verdict:
-    """The verdict on a task from the runs of its plan. Pure."""
+def judge_runs(
+    task: Task, plan: Plan, observation: Observation, cells: Mapping[tuple[int, int, str], CellVerdict] | None = None
+) -> Verdict:
+    """The verdict on a task from the runs of its plan. Pure. `cells`: those that are judged already."""
     payload = observation.payload
     submission = payload.submission_digest if isinstance(payload, ProgramRuns) else None
-    verdict = CompositeScorer((ProgramExecutionScorer(task, plan),)).score(task, (observation,))
+    verdict = CompositeScorer((ProgramExecutionScorer(task, plan, cells),)).score(task, (observation,))
     return verdict.model_copy(update={"submission": submission})
 
 

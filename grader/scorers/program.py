@@ -5,7 +5,7 @@ A cell is true or false only if all its repetitions are there, determined and eq
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from grader.core.cases import ProgramBehaves, ProgramCase
 from grader.core.conditions import Condition
@@ -24,14 +24,16 @@ class ProgramExecutionScorer:
     """Judges `ProgramBehaves` on the runs of one plan.
 
     `plan` must be that of the task under the profiles of the observation that is scored: the caller checks it.
+    `cells`: by `PlannedRun.cell`, what `judge_cell` has said already of the same runs; they are not judged again.
     """
 
     reads: type[Condition] = ProgramBehaves
     payload_kind = ProgramRuns.payload_kind
     identity = f"ProgramExecutionScorer/{SCORER_VERSION}"
 
-    def __init__(self, task: Task, plan: Plan) -> None:
+    def __init__(self, task: Task, plan: Plan, cells: Mapping[tuple[int, int, str], CellVerdict] | None = None) -> None:
         self._task = task
+        self._cells: Mapping[tuple[int, int, str], CellVerdict] = cells if cells is not None else {}
         self._index = {program.fingerprint: index for index, program in enumerate(task.programs())}
         self._planned: dict[int, dict[int, dict[str, list[PlannedRun]]]] = {}
         for run in plan.runs:
@@ -44,9 +46,13 @@ class ProgramExecutionScorer:
         index = self._index.get(condition.fingerprint)
         if index is None or not isinstance(condition, ProgramBehaves) or not isinstance(payload, ProgramRuns):
             raise ValueError("this scorer judges program_behaves conditions of its task on program runs")
-        verdict = _judge_program(
-            condition, self._planned[index], self._task, payload.last_attempts(), payload.last_compiles()
-        )
+        attempts, compiles = payload.last_attempts(), payload.last_compiles()
+
+        def cell(case: ProgramCase, runs: Sequence[PlannedRun]) -> CellVerdict:
+            known = self._cells.get(runs[0].cell)
+            return known if known is not None else judge_cell(self._task, case, runs, attempts, compiles)
+
+        verdict = _judge_program(condition, self._planned[index], cell)
         return verdict.model_copy(update={"scorer": self.identity, "observation": observation.digest})
 
     def warnings(self, condition: Condition, observation: Observation) -> tuple[str, ...]:
@@ -58,13 +64,11 @@ class ProgramExecutionScorer:
 def _judge_program(
     program: ProgramBehaves,
     planned: Mapping[int, Mapping[str, Sequence[PlannedRun]]],
-    task: Task,
-    attempts: Mapping[int, RunRecord],
-    compiles: Mapping[str, CompileRecord],
+    judged: Callable[[ProgramCase, Sequence[PlannedRun]], CellVerdict],
 ) -> ConditionVerdict:
     cases: list[CaseVerdict] = []
     for index, case in enumerate(program.cases):
-        cells = tuple(judge_cell(task, case, runs, attempts, compiles) for runs in planned[index].values())
+        cells = tuple(judged(case, runs) for runs in planned[index].values())
         value = all_of(cell.value for cell in cells)
         cases.append(CaseVerdict.model_construct(index=index, name=case.name, value=value, cells=cells))
     value = all_of(case.value for case in cases)
