@@ -175,7 +175,8 @@ def _look_up(request: RunRequest) -> _Job:
     submissions = _submissions(request)
     if resumed is None and not submissions and request.each is None:
         raise UsageError("there is no submission", hint="grader run TASK SUBMISSION, or --each FOLDER")
-    isolation = request.isolation or (resumed.sessions[0].isolation if resumed is not None else "submission")
+    recorded = resumed.sessions[0].isolation if resumed is not None else ""  # empty if nothing ran in that record
+    isolation = request.isolation or recorded or "submission"
     if isolation not in ISOLATIONS:
         raise UsageError(f"--isolation is one of {', '.join(ISOLATIONS)}, not {isolation!r}")
     if resumed is not None:

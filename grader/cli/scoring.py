@@ -58,7 +58,7 @@ def score_request(request: ScoreRequest, console: Console, output: Output) -> in
         console.say(f"nothing selected: {error.message}")
         return NOTHING_SELECTED
     graded = score_evidence(evidence, task, clock_skew_tolerance_ns=tolerance_ns)
-    name = _keep(request, graded, task_file)
+    graded, name = _kept(request, graded, task_file)
     tell_warnings(graded.warnings, console)
     return output.write([as_item(graded, name)])
 
@@ -124,17 +124,16 @@ def _standard_input() -> BinaryIO:
     return open(0, "rb", closefd=False)
 
 
-def _keep(request: ScoreRequest, graded: Graded, task: Path) -> str | None:
-    """Record what was scored; what a user types to name the record, or None if none is kept."""
+def _kept(request: ScoreRequest, graded: Graded, task: Path) -> tuple[Graded, str | None]:
+    """What was scored, recorded if that is wanted; and what a user types to name the record."""
     if not request.keeps_record:
-        return None
+        return graded, None
     if request.record is not None:
-        keep_evidence(graded, request.record)
-        return str(request.record)
+        return keep_evidence(graded, request.record), str(request.record)
     folder = new_record_folder(DEFAULT_ROOT, _name_of(task))
-    keep_evidence(graded, folder)
+    graded = keep_evidence(graded, folder)
     set_latest(DEFAULT_ROOT, folder)
-    return "latest"
+    return graded, "latest"
 
 
 def _name_of(task: Path) -> str:

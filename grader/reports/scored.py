@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 
 from grader.core.conditions import Condition
+from grader.core.reasons import ReasonCode
 from grader.core.tool_calls import ToolCall, ToolsPayload
-from grader.core.verdict import ConditionVerdict
+from grader.core.verdict import ConditionVerdict, Finding
 from grader.reports.evidence import (
     arguments_in_words,
     condition_label,
@@ -38,7 +39,7 @@ def scored_lines(item: Grading, look: TextOptions) -> list[str]:
     assert payload is not None
     lines: list[str] = []
     for condition, verdict in zip(item.task.conditions, item.verdict.conditions, strict=True):
-        lines.extend(_condition(condition, verdict, look, depth=0))
+        lines.extend(_condition(condition, verdict, payload, look))
     lines.extend(_evidence(payload, look))
     lines.extend(_calls(payload, look))
     lines.extend(_not_counted(payload, look))
@@ -65,18 +66,27 @@ def calls_report(payload: ToolsPayload, wanted: str) -> str | None:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _condition(condition: Condition, verdict: ConditionVerdict, look: TextOptions, depth: int) -> Iterator[str]:
-    indent = "  " * depth
+def _condition(
+    condition: Condition, verdict: ConditionVerdict, payload: ToolsPayload, look: TextOptions, indent: str = ""
+) -> Iterator[str]:
     mark = paint(MARKS[verdict.value], COLORS[verdict.value], look)
     label = safe_line(condition_label(condition), 200)
     yield f"{indent}{mark} {verdict.condition_type}  {label}".rstrip()
     if verdict.parts:
         for part, inner in zip(condition.parts(), verdict.parts, strict=True):
-            yield from _condition(part, inner, look, depth + 1)
+            yield from _condition(part, inner, payload, look, indent + "  ")
     elif verdict.findings:
-        yield from (f"{indent}    {reason(one, _LONGEST_RATIONALE, _CODE_COLUMNS)}" for one in verdict.findings)
+        findings = _told(verdict.findings, payload)
+        yield from (f"{indent}    {reason(one, _LONGEST_RATIONALE, _CODE_COLUMNS)}" for one in findings)
     elif verdict.rationale:
         yield f"{indent}    {safe_line(verdict.rationale, _LONGEST_RATIONALE)}"
+
+
+def _told(findings: Sequence[Finding], payload: ToolsPayload) -> Sequence[Finding]:
+    """The findings without that no conversation was read, where nobody gave one and the trace says more."""
+    if payload.conversation is not None:
+        return findings
+    return [one for one in findings if one.code is not ReasonCode.EVIDENCE_NOT_COLLECTED] or findings
 
 
 def _evidence(payload: ToolsPayload, look: TextOptions) -> Iterator[str]:

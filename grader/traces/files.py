@@ -24,20 +24,24 @@ def trace_inputs(paths: Iterable[Path]) -> tuple[TraceInput, ...]:
     """
     found: list[TraceInput] = []
     for path in paths:
-        try:
-            is_folder = stat.S_ISDIR(path.stat().st_mode)
-        except (OSError, ValueError) as error:
-            said = error.strerror if isinstance(error, OSError) else str(error)
-            raise TraceError(f"cannot be read: {said}", where=Place(str(path)), hint="check the path") from error
+        is_folder = stat.S_ISDIR(_mode(path))
         found.extend(TraceInput.of_path(file) for file in (_files_of(path) if is_folder else (path,)))
     return tuple(found)
+
+
+def _mode(path: Path) -> int:
+    try:
+        return path.stat().st_mode
+    except (OSError, ValueError) as error:
+        said = error.strerror if isinstance(error, OSError) else str(error)
+        raise TraceError(f"cannot be read: {said}", where=Place(str(path)), hint="check the path") from error
 
 
 def _files_of(folder: Path) -> tuple[Path, ...]:
     files: list[Path] = []
     for file in _walk(folder):
         # Opening a FIFO would wait for ever, and a device could act.
-        if not stat.S_ISREG(file.stat().st_mode):
+        if not stat.S_ISREG(_mode(file)):
             raise TraceError("is no regular file", where=Place(str(file)), hint="take it out of the folder")
         files.append(file)
         if len(files) > MOST_FILES:
@@ -57,16 +61,13 @@ def _walk(folder: Path) -> Iterator[Path]:
             hint="check that you may read it",
         ) from error
 
-    try:
-        for parent, folders, names in os.walk(folder, onerror=refuse):
-            for name in folders:
-                if not name.startswith(".") and os.path.islink(os.path.join(parent, name)):
-                    raise TraceError(
-                        "is a link to a folder, which is not followed",
-                        where=Place(os.path.join(parent, name)),
-                        hint="name the folder that it leads to as evidence of its own, and take the link out",
-                    )
-            folders[:] = [name for name in folders if not name.startswith(".")]
-            yield from (Path(parent) / name for name in names if not name.startswith("."))
-    except OSError as error:
-        refuse(error)
+    for parent, folders, names in os.walk(folder, onerror=refuse):
+        for name in folders:
+            if not name.startswith(".") and os.path.islink(os.path.join(parent, name)):
+                raise TraceError(
+                    "is a link to a folder, which is not followed",
+                    where=Place(os.path.join(parent, name)),
+                    hint="name the folder that it leads to as evidence of its own, and take the link out",
+                )
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        yield from (Path(parent) / name for name in names if not name.startswith("."))
