@@ -52,10 +52,13 @@ def request_of(job: Job) -> RunRequest:
 
 def too_long_to_send(job: Job) -> JobReport | None:
     """The report on a job whose arguments and environment no kernel would take (nor the protocol); None otherwise."""
-    size = sum(len(argument) + 1 for argument in job.command)
-    size += sum(len(name.encode()) + len(value) + 2 for name, value in job.environment.items())
-    size += sum(len(name) + 1 for name in job.collect)
-    if size <= STRINGS_MAX:
+    size = sum(map(len, job.command)) + len(job.command)
+    # A character has at most four bytes: names are only encoded where that bound does not settle it.
+    size += sum(map(len, job.environment.values())) + 2 * len(job.environment)
+    size += sum(map(len, job.collect)) + len(job.collect)
+    if size + 4 * sum(map(len, job.environment)) <= STRINGS_MAX:
+        return None
+    if size + sum(len(name.encode()) for name in job.environment) <= STRINGS_MAX:
         return None
     nothing = StreamOutcome(captured=Captured.whole(b""))
     measures = Measures(start_error=E2BIG, wall_time_ns=0)

@@ -143,6 +143,9 @@ class RunResult:
 Event = Hello | PutDone | Counters | StdinRoom | RunResult | Pong | Cleared | Fatal
 
 
+_NOTHING: Final = Captured.whole(b"")
+
+
 class _Pieces:
     """The parts of one run's output as they come, each bounded by what the request allows."""
 
@@ -239,6 +242,8 @@ class _Pieces:
         )
 
     def _stream(self, number: int, name: str, n: dict[str, int | None], sha256: bytes) -> StreamResult:
+        if not n[f"{name}_total"] and not self.streams[number] and not n[f"{name}_kept"]:
+            return StreamResult(_NOTHING, n[f"{name}_closed_early"] == 1, n[f"{name}_after_main"])
         kept, total = b"".join(self.streams[number]), n[f"{name}_total"] or 0
         _need(len(kept) == n[f"{name}_kept"], f"{name} that is not all there")
         limit = self.request.stdout_keep_bytes if number == 1 else self.request.stderr_keep_bytes

@@ -56,13 +56,13 @@ class RunRequest:
         parts = [*self.argv, *(name + b"=" + value for name, value in self.environment), *self.collect]
         if not self.argv or not self.argv[0]:
             raise ValueError("argv needs at least the name of what is executed")
-        if any(b"\0" in part for part in parts):
-            raise ValueError("no argument, environment entry or path can hold a NUL byte")
         if any(not name or b"=" in name for name, _ in self.environment):
             raise ValueError("a name in the environment is not empty and has no '='")
         for path in self.collect:
             check_path(path)
-        data = b"".join(part + b"\0" for part in parts)
+        data = b"\0".join(parts) + b"\0"
+        if data.count(b"\0") != len(parts):
+            raise ValueError("no argument, environment entry or path can hold a NUL byte")
         if len(data) > STRINGS_MAX or max(len(self.argv), len(self.environment)) > 65_536:
             raise ValueError("arguments and environment are larger than the box takes (4 MiB, 65,536 each)")
         return data
@@ -119,17 +119,14 @@ def encode_run(run_id: int, request: RunRequest) -> bytes:
 
 def _check_maxima(request: RunRequest) -> None:
     """What the box would refuse with the loss of the box is refused here with a sentence."""
-    for name, most in (
-        ("cpu_time_ns", UNKNOWN // 4),
-        ("wall_time_ns", UNKNOWN // 4),
-        ("stdout_keep_bytes", KEEP_STREAM_MAX),
-        ("stderr_keep_bytes", KEEP_STREAM_MAX),
-        ("collect_total_bytes", CONTENT_TOTAL_MAX),
-        ("keep_files", KEEP_FILES_MAX),
-        ("keep_bytes", CONTENT_TOTAL_MAX),
+    r = request
+    if (
+        max(r.cpu_time_ns, r.wall_time_ns) > UNKNOWN // 4
+        or max(r.stdout_keep_bytes, r.stderr_keep_bytes) > KEEP_STREAM_MAX
+        or max(r.collect_total_bytes, r.keep_bytes) > CONTENT_TOTAL_MAX
+        or r.keep_files > KEEP_FILES_MAX
     ):
-        if getattr(request, name) > most:
-            raise ValueError(f"{name} is at most {most}")
+        raise ValueError(f"a limit of the run is above what the box takes: {_above_maximum(r)}")
     if (
         request.cpu_time_ns < 1
         or request.wall_time_ns < 1
@@ -137,6 +134,19 @@ def _check_maxima(request: RunRequest) -> None:
         or len(request.collect) > COLLECT_MAX
     ):
         raise ValueError("time limits are at least 1 ns, open_files at least 3, and at most 256 files are collected")
+
+
+def _above_maximum(request: RunRequest) -> str:
+    maxima = {
+        "cpu_time_ns": UNKNOWN // 4,
+        "wall_time_ns": UNKNOWN // 4,
+        "stdout_keep_bytes": KEEP_STREAM_MAX,
+        "stderr_keep_bytes": KEEP_STREAM_MAX,
+        "collect_total_bytes": CONTENT_TOTAL_MAX,
+        "keep_files": KEEP_FILES_MAX,
+        "keep_bytes": CONTENT_TOTAL_MAX,
+    }
+    return ", ".join(f"{name} is at most {most}" for name, most in maxima.items() if getattr(request, name) > most)
 
 
 def encode_stdin(run_id: int, data: bytes) -> bytes:

@@ -354,10 +354,13 @@ def _result(run: int, p: bytes) -> Frame:
     _need(start + 64 <= len(p) <= start + 64 + 1024, f"RESULT of {len(p)} bytes")
     values = struct.unpack_from(f"<{_RESULT_NUMBERS}Q", p)
     _need(not any(values[len(RESULT_FIELDS) :]), "RESULT with numbers that version 1 does not have")
-    numbers = {name: _known(value) for name, value in zip(RESULT_FIELDS, values, strict=False)}
-    missing = [name for name in _NEVER_UNKNOWN if numbers[name] is None]
-    if missing:
-        raise ProtocolViolation(f"the box broke the protocol: RESULT without {missing[0]}")
+    numbers: dict[str, int | None] = dict(zip(RESULT_FIELDS, values, strict=False))
+    if UNKNOWN in values:
+        unknown = [name for name, value in numbers.items() if value == UNKNOWN]
+        numbers.update(dict.fromkeys(unknown))
+        missing = _NEVER_UNKNOWN.intersection(unknown)
+        if missing:
+            raise ProtocolViolation(f"the box broke the protocol: RESULT without {min(missing)}")
     text = p[start + 64 :].decode("ascii", "backslashreplace")
     return ResultFrame(run, numbers, p[start : start + 32], p[start + 32 : start + 64], text)
 
