@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from grader.sandbox.supervisor.conversation import RunResult, WorkFile
-from grader.sandbox.supervisor.wire import Fatal, PutDone
+from grader.sandbox.supervisor.wire import Cleared, Fatal, PutDone
 
 from .box import MIB, MS, SECOND, Box, BoxLostError
 
@@ -217,6 +217,18 @@ def test_a_compile_keeps_regular_files_and_nothing_else(new_box: NewBox) -> None
     assert "done" not in text
     assert "opened" not in text
     assert box.probe("list", "/submission").stdout.captured.kept.startswith(b"/submission: ")
+
+
+def test_a_second_compile_in_the_same_box_keeps_as_much_as_the_first(new_box: NewBox) -> None:
+    box = new_box()
+    kept: list[set[bytes]] = []
+    for _ in range(2):
+        result = box.probe("compile", keep_files=10, keep_bytes=8 * MIB)
+        assert result.kept is not None
+        kept.append({file.path for file in result.kept.files})
+        box.send(box.talk.clear())
+        assert box.until(Cleared).errno == 0
+    assert kept[0] == kept[1] == {b"bin/program", b"data", b"secret", b"closed/in"}
 
 
 @pytest.mark.parametrize("caps", [{"keep_files": 3, "keep_bytes": 8 * MIB}, {"keep_files": 10, "keep_bytes": 1000}])

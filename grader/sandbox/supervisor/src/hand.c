@@ -212,6 +212,7 @@ static void keep_folder(struct keeping *keep, int folder, size_t used, unsigned 
     DIR *list = copy < 0 ? NULL : fdopendir(copy);
     if (list == NULL)
         give_up();
+    rewinddir(list); /* a copy shares its position, and whoever looked whether the folder is empty has read to its end */
     struct dirent *entry;
     while ((errno = 0, entry = readdir(list)) != NULL) {
         struct stat s;
