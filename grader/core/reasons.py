@@ -164,13 +164,17 @@ REASONS: dict[ReasonCode, Reason] = {
     _C.NEEDS_EXECUTION: Reason(_U, "the record does not hold a run that this expectation needs"),
     _C.NOT_SELECTED: Reason(_U, "only part of the task was selected, so the whole is not settled"),
     _C.JUDGE_UNAVAILABLE: Reason(_U, "the judge did not answer"),
-    _C.JUDGE_UNPARSABLE: Reason(_U, "the judge's answer could not be parsed"),
-    _C.JUDGE_OVERFLOW: Reason(_U, "the evidence does not fit the judge's context"),
-    _C.JUDGE_SPLIT: Reason(_U, "too few of the judge's samples were determined, or they split"),
-    _C.JUDGE_UNCITED: Reason(_U, "the judge found a violation without citing a turn or step that exists"),
-    _C.JUDGE_CONTRADICTS_FACT: Reason(_U, "the judge's answer contradicts a fact that the evidence settles"),
-    _C.JUDGE_NOT_APPLICABLE: Reason(_U, "the judge's question does not apply"),
-    _C.JUDGE_EVIDENCE_REQUIRED: Reason(_U, "the trace that the judge requires is not there"),
+    _C.JUDGE_UNPARSABLE: Reason(_U, "the judge's answer could not be parsed, or it refused", inducible=True),
+    _C.JUDGE_OVERFLOW: Reason(_U, "the evidence does not fit the judge's context", inducible=True),
+    _C.JUDGE_SPLIT: Reason(_U, "too few of the judge's samples were determined, or they split", inducible=True),
+    _C.JUDGE_UNCITED: Reason(
+        _U, "the judge found a violation without citing a turn or step that exists", inducible=True
+    ),
+    _C.JUDGE_CONTRADICTS_FACT: Reason(
+        _U, "the judge's answer contradicts a fact that the evidence settles", inducible=True
+    ),
+    _C.JUDGE_NOT_APPLICABLE: Reason(_U, "the judge's question does not apply", inducible=True),
+    _C.JUDGE_EVIDENCE_REQUIRED: Reason(_U, "the trace that the judge requires is not there", inducible=True),
     _C.ENGINE_UNREACHABLE: Reason(_M, "the Docker engine did not answer"),
     _C.IMAGE_MISSING: Reason(_M, "the runtime's image was gone"),
     _C.BOX_LOST: Reason(_M, "the box that ran the program was lost", inducible=True),

@@ -13,6 +13,8 @@ def test_what_a_program_could_bring_about_on_purpose() -> None:
     assert {code.value for code in ReasonCode if code.inducible} == {
         "runs.disagree", "evidence.truncated", "evidence.self_reported", "arguments.unparsable", "matcher.failed",
         "order.overlap", "order.budget", "box.lost", "supervisor.lost",
+        "judge.unparsable", "judge.overflow", "judge.split", "judge.uncited", "judge.contradicts_fact",
+        "judge.not_applicable", "judge.evidence_required",
     }  # fmt: skip
 
 
