@@ -22,10 +22,13 @@ from grader.errors import Place, UsageError
 from grader.store.blobs import BlobWriter
 from grader.store.contents import EntryHeader, RecordFacts, plain_entry, plain_run
 from grader.store.folder import (
+    BLOBS,
     HEADER,
     JOURNAL,
+    LOCK,
     SCHEMA_VERSION,
     SEAL,
+    TEMPORARY_PREFIX,
     VERDICTS,
     cannot_begin,
     cannot_go_on,
@@ -78,7 +81,7 @@ class RecordWriter:
         path = Path(folder)
         try:
             path.mkdir(parents=True, exist_ok=True)
-            if any(path.iterdir()):
+            if not _is_free(path):
                 raise UsageError(
                     "the folder for the record is not empty",
                     where=Place(str(path)),
@@ -88,6 +91,7 @@ class RecordWriter:
         except OSError as error:
             raise cannot_begin(path, error) from error
         try:
+            _remove_remains(path)
             when = created if created is not None else datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
             header = {
                 "schema_version": SCHEMA_VERSION,
@@ -130,6 +134,8 @@ class RecordWriter:
             writer._blobs.prepare()
             for name in (SEAL, VERDICTS):
                 (path / name).unlink(missing_ok=True)
+            for unfinished in path.glob(f"{TEMPORARY_PREFIX}*"):
+                unfinished.unlink(missing_ok=True)
             os.ftruncate(journal, record.journal_index.size)
             sync_folder(path)
             writer._verdicts = record.last_verdicts()
@@ -278,3 +284,23 @@ class RecordWriter:
         seal = Seal(lines=self._lines, size=self._size, chain=self._chain.decode(), verdicts=verdicts)
         write_whole(self.folder / SEAL, seal.to_bytes())
         sync_folder(self.folder)
+
+
+def _is_free(folder: Path) -> bool:
+    """Whether a folder is empty, or holds only what is left of a writer that died before its record began."""
+    return all(_is_remains(path) for path in folder.iterdir())
+
+
+def _is_remains(path: Path) -> bool:
+    if path.name == JOURNAL:
+        return path.is_file() and not path.is_symlink() and path.stat().st_size == 0
+    if path.name == BLOBS:
+        return path.is_dir() and not path.is_symlink() and not any(path.iterdir())
+    return path.name == LOCK or path.name.startswith(TEMPORARY_PREFIX)
+
+
+def _remove_remains(folder: Path) -> None:
+    """Of a record that never began; its lock is held by now, so nobody is about to begin it."""
+    for path in folder.iterdir():
+        if path.name == JOURNAL or path.name.startswith(TEMPORARY_PREFIX):
+            path.unlink()

@@ -84,6 +84,7 @@ class Slots:
             for slot in self._slots.values():
                 slot.descriptor = os.open(slot.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
             self._presence = _show_presence(self._directory)
+            self._look_for_others()  # removes what killed graders left here
         except OSError as error:
             self._close()
             raise PrerequisiteError(
@@ -179,10 +180,15 @@ class Slots:
     def _others_alive(self, now_s: float) -> bool:
         seen_s, others = self._others_seen
         if now_s - seen_s > FAIR_SHARE_S:
-            own = self._presence[0] if self._presence is not None else None
-            others = any(_is_alive(path) for path in self._directory.glob(f"*{_PRESENCE_SUFFIX}") if path != own)
+            others = self._look_for_others()
             self._others_seen = (now_s, others)
         return others
+
+    def _look_for_others(self) -> bool:
+        """Whether another grader is alive. What dead ones left is removed, so all of it is looked at."""
+        own = self._presence[0] if self._presence is not None else None
+        alive = [_is_alive(path) for path in self._directory.glob(f"*{_PRESENCE_SUFFIX}") if path != own]
+        return any(alive)
 
     def _close(self) -> None:
         for slot in self._slots.values():

@@ -133,5 +133,9 @@ def test_a_directory_of_somebody_else_is_refused(tmp_path: Path) -> None:
 def test_nothing_but_the_lock_files_stays(tmp_path: Path) -> None:
     (tmp_path / "1-dead.alive").write_bytes(b"")
     with Slots([0], tmp_path) as slots:
-        assert slots._others_alive(1e9) is False  # pyright: ignore[reportPrivateUsage]
-    assert [path.name for path in tmp_path.iterdir()] == ["cpu0.lock"]
+        assert not (tmp_path / "1-dead.alive").exists()
+        (tmp_path / "2-dead.alive").write_bytes(b"")
+        with Slots([1], tmp_path):
+            assert slots._others_alive(1e9) is True  # pyright: ignore[reportPrivateUsage]
+        assert slots._others_alive(2e9) is False  # pyright: ignore[reportPrivateUsage]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cpu0.lock", "cpu1.lock"]

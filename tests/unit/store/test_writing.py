@@ -230,3 +230,35 @@ def test_records_have_a_place_and_latest_names_the_last(tmp_path: Path) -> None:
     (root / "latest").write_text("gone\n")
     with pytest.raises(UsageError, match="no latest record"):
         latest_record(root)
+
+
+def test_what_a_writer_left_that_died_before_its_record_began_is_in_nobodys_way(tmp_path: Path) -> None:
+    folder = tmp_path / "r"
+    (folder / "blobs").mkdir(parents=True)
+    for name in ("lock", "runs.jsonl", ".writing-123-record.json"):
+        (folder / name).write_bytes(b"")
+    writer = RecordWriter.create(folder, FACTS)
+    with pytest.raises(UsageError, match="not empty"):
+        RecordWriter.create(folder, FACTS)
+    writer.close()
+    assert sorted(path.name for path in folder.iterdir()) == [
+        *("blobs", "lock", "record.json", "runs.jsonl", "seal.json", "verdict.json")
+    ]
+    assert len(open_record(folder)) == 0
+
+
+@pytest.mark.parametrize("name", ["runs.jsonl", "blobs/x", "notes.txt"])
+def test_a_folder_with_anything_in_it_is_no_place_for_a_record(tmp_path: Path, name: str) -> None:
+    (tmp_path / "blobs").mkdir()
+    (tmp_path / name).write_bytes(b"something")
+    with pytest.raises(UsageError, match="not empty"):
+        RecordWriter.create(tmp_path, FACTS)
+    assert (tmp_path / name).read_bytes() == b"something"
+
+
+def test_files_that_a_killed_writer_left_half_written_go_when_its_record_is_resumed(tmp_path: Path) -> None:
+    write_record(tmp_path / "r")
+    for name in (".writing-123-verdict.json", "blobs/.writing-123-abc"):
+        (tmp_path / "r" / name).write_bytes(b"half")
+    RecordWriter.reopen(tmp_path / "r", FACTS).close()
+    assert list((tmp_path / "r").rglob(".writing-*")) == []
