@@ -38,7 +38,7 @@ struct core {
     struct excuses at_stop; /* what the supervisor went by when it stopped the run */
     struct strings strings;
     int hand_fd, out_read, err_read;
-    int main_ended;
+    int main_ended, limit_hit_told;
     uint64_t begun_ns, killing_ns, hand_ns, next_cpu_ns, next_wall_ns, next_counters_ns;
 };
 

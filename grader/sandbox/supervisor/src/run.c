@@ -82,7 +82,7 @@ void run_start(struct core *core, const struct message *message, int *fds)
     core->out_read = fds[FD_STDOUT_READ];
     core->err_read = fds[FD_STDERR_READ];
     core->main = 0;
-    core->main_ended = 0;
+    core->main_ended = core->limit_hit_told = 0;
     for (int i = 0; i < extra; i++)
         if (fds[i] < 0)
             core_fatal(core, FATAL_PROTOCOL, 0, "a run without its descriptors");
@@ -228,6 +228,17 @@ static int is_certainly_too_long(const struct core *core, uint64_t wall)
     return difference(wall, waived + atomic_load(&core->front_page->stdin_starved_ns)) > core->request[Q_WALL_NS];
 }
 
+/* The first hit of the box's own limit is told at once: the kernel may kill us next, and then what the client was told last
+ * is the only evidence that it was the run's memory. */
+static void tell_of_limit_hit(struct core *core)
+{
+    uint64_t hits = core->limit_hit_told ? UNKNOWN : difference(measure_hits(&core->measures), core->before.hits);
+    if (hits == UNKNOWN || hits == 0)
+        return;
+    core->limit_hit_told = 1;
+    run_counters(core);
+}
+
 /* Called after every wake, at least each 2 ms. */
 void run_watch(struct core *core)
 {
@@ -236,6 +247,7 @@ void run_watch(struct core *core)
     core->result[R_SAMPLES]++;
     if (memory != UNKNOWN && memory > core->result[R_SAMPLED_PEAK])
         core->result[R_SAMPLED_PEAK] = memory;
+    tell_of_limit_hit(core);
     if (wall >= CANARY_AFTER_NS || wall >= core->request[Q_WALL_NS] / 8)
         wake_canary(core);
     if (now >= core->next_cpu_ns) {
