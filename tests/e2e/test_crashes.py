@@ -21,6 +21,7 @@ NO_ENGINE = {"DOCKER_HOST": "unix:///nonexistent/docker.sock"}
 CASES = 4
 REPETITIONS = 4
 RUNS = CASES * REPETITIONS
+PLAN = "repetitions × 1 profile"
 LONGEST_S = 15  # of waiting for a moment, however slow the machine is
 
 
@@ -28,13 +29,15 @@ def grade(folder: Path) -> Process:
     return Process(folder, "run", "task.yaml", "main.sh", "--record", "record", TMPDIR=str(folder / "tmp"))
 
 
-def usual_time_s(folder: Path) -> float:
-    """How long it takes from the start of the process to its end, here and now."""
+def usual_times_s(folder: Path) -> tuple[float, float]:
+    """How long it takes here and now: until the first run is about to begin, and from then to the end."""
     start = time.monotonic()
     process = grade(folder)
+    process.wait_for(PLAN)
+    planned = time.monotonic()
     assert process.end() == 0, process.err
     (folder / "record").rename(folder / "first-record")
-    return min(time.monotonic() - start, LONGEST_S)
+    return min(planned - start, LONGEST_S), min(time.monotonic() - planned, LONGEST_S)
 
 
 def check_after_kill(folder: Path, killed: Process, grader: Grader) -> str:
@@ -67,20 +70,24 @@ def check_after_kill(folder: Path, killed: Process, grader: Grader) -> str:
     return f"{before} of {RUNS} runs ended" if has_begun else "before the record began"
 
 
-@pytest.mark.parametrize("moments", [4, pytest.param(50, marks=[pytest.mark.slow, pytest.mark.timeout(3000)])])
+@pytest.mark.parametrize("moments", [3, pytest.param(50, marks=[pytest.mark.slow, pytest.mark.timeout(3000)])])
 def test_kill_9_at_random_moments(grader: Grader, tmp_path: Path, moments: int) -> None:
     write_task(tmp_path, REPETITIONS)
     (tmp_path / "tmp").mkdir()
-    whole_s = usual_time_s(tmp_path)
+    before_s, after_s = usual_times_s(tmp_path)
     chosen = random.Random(moments)
     for moment in range(moments):
-        # One in each equal part of the time, so that a few moments meet the whole of it too.
-        delay_s = whole_s * (moment + chosen.random()) / moments
         process = grade(tmp_path)
+        # Every fourth before the first run; spread over the time there is, so that a few moments meet all of it too.
+        is_early = moment % 4 == 0
+        if not is_early:
+            process.wait_for(PLAN)
+        delay_s = (before_s if is_early else after_s) * (moment + chosen.random()) / moments
         time.sleep(delay_s)
         process.signal(signal.SIGKILL)
         assert process.end() in {-signal.SIGKILL, 0}
-        print(f"{delay_s:6.3f} of {whole_s:.3f} s: {check_after_kill(tmp_path, process, grader)}")
+        when = "start" if is_early else "plan"
+        print(f"{delay_s:6.3f} s after the {when}: {check_after_kill(tmp_path, process, grader)}")
         (tmp_path / "record").rename(tmp_path / f"record-{moment}")
     assert list((tmp_path / "tmp").iterdir()) == []
 
@@ -99,7 +106,7 @@ def test_kill_9_while_a_run_is_on_removes_its_box_at_once(grader: Grader, tmp_pa
 def test_a_record_that_is_being_written_is_refused_and_one_whose_writer_is_dead_is_not(
     grader: Grader, tmp_path: Path
 ) -> None:
-    write_task(tmp_path, 40)
+    write_task(tmp_path, 20)
     process = grade(tmp_path)
     process.wait_for("quick")
     refused = grader("run", "--resume", "record", GRADER_RUNTIME_DIR=str(tmp_path / "runtime"))
