@@ -55,7 +55,7 @@ class StepEvent(_Value):
     """Something that was logged while a step ran, such as an exception."""
 
     name: str
-    content: TraceContent | None = None
+    content: TraceContent
 
 
 class ExecutionStep(_Value):

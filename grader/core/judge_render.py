@@ -20,7 +20,6 @@ from grader.core.trace_content import TraceContent
 from grader.core.turns import Turn
 
 _LONGEST_NAME = 200
-_MOST_EVENTS = 20
 _MARK = 120
 """Room for the lines that name a text and say how much of it is shown."""
 
@@ -166,10 +165,8 @@ def _fields(step: ExecutionStep) -> Iterator[_Field]:
         yield _Field("input", step.input)
     if step.output is not None:
         yield _Field("output", step.output)
-    for event in step.events[:_MOST_EVENTS]:
-        name = harmless(quote_text(event.name, 80).rstrip("…"))
-        if event.content is not None:
-            yield _Field(f"event {name}", event.content)
+    for event in step.events:
+        yield _Field(f"event {harmless(quote_text(event.name, 80).rstrip('…'))}", event.content)
 
 
 def _content(tag: str, content: TraceContent, limit: int | None) -> Iterator[str]:

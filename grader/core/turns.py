@@ -20,7 +20,7 @@ class TurnRole(StrEnum):
 
 
 class Turn(BaseModel):
-    """One message. `trace_id` is that of its request; `ends_request`: no later turn belongs to the same request."""
+    """One message. `trace_id` is that of its request, None if that has no link."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -29,4 +29,3 @@ class Turn(BaseModel):
     role: TurnRole
     content: TraceContent
     trace_id: str | None = None
-    ends_request: bool = False

@@ -27,7 +27,7 @@ from grader.core.tool_calls import (
 from grader.errors import Place, TraceError
 from grader.traces.coverage import Reasons, check_proposals, check_trace, reversed_spans
 from grader.traces.otlp import ReadLimits, read_spans
-from grader.traces.span import ReadNotes
+from grader.traces.span import ReadNotes, Span
 from grader.traces.span_store import SpanStore, StoreLimits, ToolSpan, clean, vocabulary_names
 from grader.traces.trace_tree import TraceTree
 from grader.traces.unify import by_time, unify
@@ -63,8 +63,10 @@ class ReadOptions:
     store_limits: StoreLimits = field(default_factory=StoreLimits)
 
 
-def read_traces(sources: Iterable[TraceInput], options: ReadOptions | None = None) -> TraceEvidence:
-    """Read all spans of all sources.
+def read_traces(
+    sources: Iterable[TraceInput], options: ReadOptions | None = None, also: Callable[[Span], None] | None = None
+) -> TraceEvidence:
+    """Read all spans of all sources. `also` gets every span too, as it is read.
 
     Damage inside a source becomes a coverage reason. Raises TraceError when a source cannot be opened or is no trace
     at all, PrerequisiteError when a package for its compression is missing.
@@ -78,6 +80,8 @@ def read_traces(sources: Iterable[TraceInput], options: ReadOptions | None = Non
                 spans, encoding = read_spans(stream, source.name, notes, options.read_limits)
                 for span in spans:
                     evidence.store.add(span, notes)
+                    if also is not None:
+                        also(span)
         except OSError as error:
             raise TraceError(
                 f"cannot be read: {error.strerror or error}", where=Place(source.name), hint="check the path"
