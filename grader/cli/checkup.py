@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -145,13 +145,26 @@ async def _engine(engine: Engine, profiles: tuple[LoadedProfile, ...]) -> AsyncI
         "if no other grader is running: grader clean",
     )
     images = Images(engine, data_folder("Dockerfiles"), lambda _: None)
+    built: dict[str, bool] = {}
     for profile in profiles:
         packages = profile.profile.packages
         image = profile.profile.image
         recipe = ImageRecipe(profile.name, profile.image_folder(), image.reference, packages.debian, packages.pypi)
-        built = await images.is_built(recipe)
-        said = f"the image of {profile.name} is {'there' if built else 'not built yet (the first run builds it)'}"
-        yield _of(built, said, Level.CAUTION, f"grader runtimes build {profile.name}")
+        built[profile.name] = await images.is_built(recipe)
+    for finding in image_findings(built):
+        yield finding
+
+
+def image_findings(built: Mapping[str, bool]) -> Iterator[Finding]:
+    """Which profiles have their image. A missing one is no trouble: the first run that needs it builds it. Pure."""
+    there = [name for name, is_there in built.items() if is_there]
+    missing = [name for name, is_there in built.items() if not is_there]
+    if there:
+        yield Finding(Level.OK, f"images that are there: {', '.join(there)}")
+    if missing:
+        yield Finding(
+            Level.OK, f"images that the first run builds, or grader runtimes build NAME: {', '.join(missing)}"
+        )
 
 
 async def _box(profiles: tuple[LoadedProfile, ...], progress: Progress) -> AsyncIterator[Finding]:

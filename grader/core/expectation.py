@@ -52,7 +52,7 @@ class Task(Expectation):
     """An expectation, the runtime profiles it may run under, and limits for all its cases."""
 
     runtime_profiles: tuple[str, ...] | None = None
-    """Names of profiles, all of which run; None: every profile whose language fits the submission."""
+    """Names of profiles, all of which run; None: every default profile whose language fits the submission."""
     limits: Limits = Limits()
     """Hold for every case that says nothing else."""
     trace: TraceSettings = TraceSettings()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from grader.core.expectation import Task
@@ -14,10 +14,10 @@ from grader.submission import Submission
 
 
 def profiles_for(task: Task, submission: Submission, runtimes: Path | None) -> tuple[LoadedProfile, ...]:
-    """The profiles that the task names, or else every one whose language fits the submission, sorted by name.
+    """The profiles that the task names, or else every default one whose language fits the submission, sorted by name.
 
     Raises TaskError for an unknown profile or if none fits, SubmissionError if the submission has no entry point for a
-    profile that the task names.
+    profile that the task names, or if the task names none and the submission could be in several languages.
     """
     if task.runtime_profiles is not None:
         named = tuple(find_profile(name, runtimes) for name in task.runtime_profiles)
@@ -25,15 +25,49 @@ def profiles_for(task: Task, submission: Submission, runtimes: Path | None) -> t
             _entry(profile, submission)
         return named
     profiles = load_profiles(runtimes)
-    fitting = tuple(profile for profile in profiles if _fits(profile, submission))
-    if not fitting:
-        languages = ", ".join(sorted({profile.profile.language for profile in profiles}))
-        raise TaskError(
-            f"no runtime profile fits the submission {submission.name}: "
-            + (f"its language is {submission.language}" if submission.language else "no file has a known suffix"),
-            hint=f"name one in the task (runtime_profiles: [python]) or with -p; known languages: {languages}",
+    fitting = [profile for profile in profiles if _fits(profile, submission)]
+    chosen = _of_one_language([profile for profile in fitting if profile.profile.default], submission)
+    if not chosen:
+        raise _nothing_fits(profiles, fitting, submission)
+    return tuple(chosen)
+
+
+def _of_one_language(fitting: Sequence[LoadedProfile], submission: Submission) -> Sequence[LoadedProfile]:
+    """The profiles of the language that the submission is in. Where suffixes do not decide, a file that is an entry
+    point by its name does: `main.py` beside `setup.sh` is Python. Raises SubmissionError where that does not decide
+    either: a program run in the wrong language would be called false."""
+    if len(_languages(fitting)) <= 1:
+        return fitting
+    paths = _paths(submission)
+    by_name = [profile for profile in fitting if set(profile.profile.entry_points).intersection(paths)]
+    if len(_languages(by_name)) == 1:
+        return by_name
+    could = ", ".join(f"{profile.profile.language} ({_entry(profile, submission)})" for profile in by_name or fitting)
+    raise SubmissionError(
+        f"{submission.name} could be a program in any of several languages: {could}",
+        hint="name the profile in the task (runtime_profiles: [python]) or with -p",
+    )
+
+
+def _languages(profiles: Sequence[LoadedProfile]) -> set[str]:
+    return {profile.profile.language for profile in profiles}
+
+
+def _nothing_fits(
+    profiles: Sequence[LoadedProfile], by_name_only: Sequence[LoadedProfile], submission: Submission
+) -> TaskError:
+    if by_name_only:
+        names = ", ".join(profile.name for profile in by_name_only)
+        return TaskError(
+            f"the submission {submission.name} fits {names}, which is chosen by name only",
+            hint=f"name it in the task (runtime_profiles: [{by_name_only[0].name}]) or with -p",
         )
-    return fitting
+    languages = ", ".join(sorted(_languages(profiles)))
+    return TaskError(
+        f"no runtime profile fits the submission {submission.name}: "
+        + (f"its language is {submission.language}" if submission.language else "no file has a known suffix"),
+        hint=f"name one in the task (runtime_profiles: [python]) or with -p; known languages: {languages}",
+    )
 
 
 def make_program(profile: LoadedProfile, in_force: ProfileInForce, submission: Submission) -> Program:
@@ -64,9 +98,13 @@ async def image_of(profile: LoadedProfile, sandbox: Sandbox, progress: Callable[
 
 
 def _fits(profile: LoadedProfile, submission: Submission) -> bool:
-    if submission.language is not None and submission.language != profile.profile.language:
-        return False
-    return submission.entry is not None or profile.profile.entry_point(_paths(submission)) is not None
+    if submission.language is not None:
+        if submission.language != profile.profile.language:
+            return False
+        return submission.entry is not None or profile.profile.entry_point(_paths(submission)) is not None
+    if submission.entry is not None:
+        return submission.entry.endswith(profile.profile.suffixes)
+    return profile.profile.entry_point(_paths(submission)) is not None
 
 
 def _entry(profile: LoadedProfile, submission: Submission) -> str:

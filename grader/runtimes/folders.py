@@ -3,6 +3,7 @@ the task's: a task must not be able to bring its own profile."""
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -113,6 +114,12 @@ def load_profile(file: Path) -> LoadedProfile:
         content = file.read_bytes()
     except OSError as error:
         raise TaskError(f"cannot be read: {error.strerror}", where=Place(str(file))) from error
+    return _parsed(file, content)
+
+
+@functools.lru_cache(maxsize=256)
+def _parsed(file: Path, content: bytes) -> LoadedProfile:
+    """Every submission asks for all profiles, and they hardly ever change: each content is looked at once."""
     document = load(content, str(file))
     if not isinstance(document.value, dict):
         raise TaskError("a profile is a mapping: language, suffixes, image, run, ...", where=document.place())

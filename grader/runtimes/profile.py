@@ -134,6 +134,8 @@ class RuntimeProfile(_Part):
     language: str
     """What a user names: `python`, `c`. Several profiles may have the same language."""
     description: str = ""
+    default: Annotated[bool, Field(strict=True)] = True
+    """Whether a task that names no profile runs programs of the language under this one too; `false`: only by name."""
     suffixes: Annotated[tuple[str, ...], Field(min_length=1)]
     """Endings of source files, with the dot."""
     entry_points: tuple[str, ...] = ()
@@ -229,7 +231,7 @@ class RuntimeProfile(_Part):
             environment={**BASE_ENVIRONMENT, **self.environment},
             limits=self.limits,
             compile_limits=compile_limits,
-            body=self.model_dump(mode="json", exclude={"description", "self_tests"}),
+            body=self.model_dump(mode="json", exclude={"description", "default", "self_tests"}),
         )
 
 

@@ -22,6 +22,10 @@ from scripts.generate_docs.source import default_of, fields_of, first_paragraph,
 
 _MEANINGS: dict[tuple[type[BaseModel], str], str] = {
     (RuntimeProfile, "description"): "A line for `grader runtimes list`.",
+    (
+        RuntimeProfile,
+        "default",
+    ): "`false`: only runs where a task or `-p` names it. See [which profiles run](#which-profiles-run).",
     (RuntimeProfile, "image"): "See [image](#image).",
     (RuntimeProfile, "packages"): "See [packages](#packages).",
     (RuntimeProfile, "compile"): "See [compile](#compile). Left out: nothing is compiled.",
@@ -57,8 +61,36 @@ _TYPES = {
     "Size": "bytes: `1048576` or `64 MiB`",
     "tuple[SelfTest, ...]": "list of mappings",
     "bool": "`true` or `false`",
+    "Annotated[bool, Field(strict=True)]": "`true` or `false`",
     "ReasonCode | None": "[reason code](reasons.md) of a false verdict",
 }
+
+
+_NOTES = (
+    "### What to know of each\n",
+    "- `c`, `cpp`: all files with the suffixes are compiled together; headers are found beside them.",
+    "- `go`: the program is the package in the top folder. Packages below it need a `go.mod`; nothing is downloaded.",
+    "- `java`: the program starts in the class of the entry point that has a main method; if several have one, in the one "
+    "that is called like the file. Packages are free. Files of the submission are resources on the class path.",
+    "- `java`, `node`: the heap may grow to the limit of the case, so that a program that needs more ends with "
+    "`memory.exceeded`; a single request that is larger than all memory is an error of the language's own.",
+    "- `lua`, `perl`, `ruby`: `require` and `use` find files from the top folder of the submission.",
+    "- `node`: `.mjs` is a module, `.cjs` is CommonJS, `.js` what its `package.json` says.",
+    "- `php`: errors are written to standard error.",
+    "- `pypy`: Python 3.9, chosen by name only.",
+    "- `rust`: one crate, from its root; further files are its modules. There are no other crates.\n",
+    "Image and compiler are those of Debian 12. Memory is what is used, not address space: what a language reserves and "
+    "never touches does not count.\n",
+)
+_WHICH = (
+    "Those that the task or `-p` names. Where nothing is named, every profile whose language fits the submission, except "
+    "those with `default: false`: they are chosen by name only, so that `pypy` does not run every Python program a second "
+    "time.\n",
+    "The language is the one that was given with the submission (from Python), else the one that the suffixes tell: a profile "
+    "fits if it finds an entry point. If profiles of several languages do, a file that is called like one of the "
+    "`entry_points` decides: `main.py` beside `setup.sh` is Python. If that does not decide either (`main.c` beside "
+    "`main.py`), the submission is refused, because a program that is run in the wrong language would be called false.\n",
+)
 
 
 def page() -> str:
@@ -72,9 +104,14 @@ def page() -> str:
         "How to write one: [own profile](../how-to/own-profile.md).\n",
         "## Shipped profiles\n",
         table(["profile", "what", "suffixes", "entry point of several files", "run"], [_shipped(one) for one in shipped()]),
-        table(["limit", *(one.name for one in shipped())], _shipped_limits()),
+        table(["profile", *(f"`{name}`" for name in _differing_limits())], _limits_of_each()),
+        "Limits of all of them:\n",
+        table(["limit", "all"], _common_limits()),
         "A pair is *default* / *maximum*. A single number is both: a case may lower it. `wall_time_s` follows from "
         "`cpu_time_s` where the default is missing.\n",
+        *_NOTES,
+        "## Which profiles run\n",
+        *_WHICH,
         "## The file\n",
         _table(RuntimeProfile),
         f"Every run has the variables {environment}, then the profile's, then the case's, and no others. The submission is in "
@@ -138,13 +175,23 @@ def _shipped(one: LoadedProfile) -> list[str]:
     ]
 
 
-def _shipped_limits() -> list[list[str]]:
-    rows: list[list[str]] = []
-    for name in Limits.model_fields:
-        cells = [_pair(one.profile.limits, name) for one in shipped()]
-        if any(cells):
-            rows.append([f"`{name}`", *cells])
-    return rows
+def _cells(name: str) -> list[str]:
+    """What each shipped profile says of a limit."""
+    return [_pair(one.profile.limits, name) for one in shipped()]
+
+
+def _differing_limits() -> list[str]:
+    return [name for name in Limits.model_fields if len(set(_cells(name))) > 1]
+
+
+def _limits_of_each() -> list[list[str]]:
+    columns = [_cells(name) for name in _differing_limits()]
+    return [[f"`{one.name}`", *cells] for one, *cells in zip(shipped(), *columns, strict=True)]
+
+
+def _common_limits() -> list[list[str]]:
+    cells = {name: set(_cells(name)) for name in Limits.model_fields}
+    return [[f"`{name}`", *same] for name, same in cells.items() if len(same) == 1 and same != {""}]
 
 
 def _pair(limits: LimitRange, name: str) -> str:

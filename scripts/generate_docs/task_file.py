@@ -17,7 +17,7 @@ from grader.yaml_source import LARGEST_BYTES
 from scripts.generate_docs.source import default_of, fields_of, first_paragraph, table
 
 MEANINGS: dict[tuple[type[BaseModel], str], str] = {
-    (Task, "runtime_profiles"): "Names of [profiles](profiles.md), all of which run. Left out: every profile whose language fits the submission.",
+    (Task, "runtime_profiles"): "Names of [profiles](profiles.md), all of which run. Left out: every profile whose language fits the submission, except those that are chosen [by name only](profiles.md#which-profiles-run).",
     (Expectation, "objective"): "What the task is for, in words. No part of the verdict.",
     (Expectation, "conditions"): "All of them must hold. At least one.",
     (Task, "trace"): "How traces are read for the task's tool conditions.",

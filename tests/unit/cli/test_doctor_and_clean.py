@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.cli.checkup import Level, engine_findings
+from grader.cli.checkup import Level, engine_findings, image_findings
 from grader.sandbox.docker.engine_facts import EngineFacts
 from tests.unit.cli.conftest import RunIt
 
@@ -47,6 +47,14 @@ def test_engines_that_cannot_be_used(facts: EngineFacts) -> None:
 def test_plain_tcp_is_a_failure_and_rootless_a_caution() -> None:
     assert Level.FAIL in levels(GOOD, "tcp://127.0.0.1:2375")
     assert Level.CAUTION in levels(replace(GOOD, security=("name=seccomp", "name=rootless")))
+
+
+def test_an_image_that_is_not_built_yet_is_no_trouble_and_is_named() -> None:
+    there, missing = image_findings({"c": True, "go": False, "lua": False, "python": True})
+    assert there.what.endswith(": c, python")
+    assert missing.what.endswith(": go, lua")
+    assert {there.level, missing.level} == {Level.OK}
+    assert [finding.what for finding in image_findings({"c": True})] == ["images that are there: c"]
 
 
 def test_without_an_engine_doctor_says_so_with_the_mend(grader: RunIt, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,16 +19,6 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_profiles_that_come_with_grader_load_and_have_their_image_folder_and_self_tests(home: Path) -> None:
-    loaded = {each.name: each for each in load_profiles()}
-    assert {"python", "c", "bash"} <= set(loaded)
-    for each in loaded.values():
-        folder = each.image_folder()
-        assert folder is not None
-        assert "FROM ${BASE_IMAGE}" in (folder / "Dockerfile").read_text()
-        assert len(each.profile.self_tests) >= 3
-
-
 def test_a_named_folder_hides_the_users_which_hides_the_package(home: Path) -> None:
     named = home / "mine"
     named.mkdir()
@@ -49,7 +39,7 @@ def test_the_current_folder_is_never_looked_in(home: Path, monkeypatch: pytest.M
 
 
 def test_an_unknown_profile_is_named_with_those_that_exist(home: Path) -> None:
-    with pytest.raises(TaskError, match="bash, c, python") as caught:
+    with pytest.raises(TaskError, match=r"bash, c, .*python") as caught:
         find_profile("cobol")
     assert caught.value.code == "profile.unknown"
     for name in ("../python", "/etc/passwd", ""):
@@ -69,6 +59,18 @@ def test_everything_wrong_with_a_profile_is_said_with_its_place(home: Path) -> N
         find_profile("broken")
     with pytest.raises(TaskError, match="a profile is a mapping"):
         load_profiles()
+
+
+def test_a_changed_file_is_read_again_though_profiles_are_kept(home: Path) -> None:
+    file = home / "config/grader/runtimes/mine.yaml"
+    file.write_text(GOOD)
+    assert find_profile("mine").profile is find_profile("mine").profile
+    file.write_text(GOOD.replace("language: x", "language: y"))
+    assert find_profile("mine").profile.language == "y"
+    file.write_text("language: x\n")
+    for _ in range(2):
+        with pytest.raises(TaskError, match="suffixes"):
+            find_profile("mine")
 
 
 def test_a_missing_image_folder_and_a_missing_named_folder_are_said(home: Path) -> None:

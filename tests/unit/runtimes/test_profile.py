@@ -80,6 +80,7 @@ def test_in_force_has_the_fixed_environment_and_the_profiles_own() -> None:
 def test_the_fingerprint_is_over_what_runs_and_not_over_its_description() -> None:
     base = profile().in_force("p", "sha256:1").fingerprint
     assert profile(description="other").in_force("p", "sha256:1").fingerprint == base
+    assert profile(default=False).in_force("p", "sha256:1").fingerprint == base
     assert profile().in_force("p", "sha256:2").fingerprint != base
     assert profile(run=["xrun", "-v", "{entry}"]).in_force("p", "sha256:1").fingerprint != base
     assert profile(packages={"debian": ["bc"]}).in_force("p", "sha256:1").fingerprint != base
@@ -103,6 +104,7 @@ def test_the_fingerprint_is_over_what_runs_and_not_over_its_description() -> Non
         ({"packages": {"pypi": ["-r /etc/passwd"]}}, "PyPI package"),
         ({"packages": {"pypi": ["a @ http://x"]}}, "PyPI package"),
         ({"environment": {"A B": "x"}}, "environment variable"),
+        ({"default": "sometimes"}, "valid boolean"),
         ({"cpus": 0}, "greater than or equal to 1"),
         ({"executable_folders": ["/etc"]}, "/tmp"),
         ({"limits": {"defaults": {"cpu_time_s": -1}}}, "greater than 0"),
