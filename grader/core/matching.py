@@ -83,9 +83,9 @@ class Matcher(BaseModel):
     def to_plain(self) -> dict[str, object]:
         """The matcher as plain data, the inverse of `parse_matcher`, with default options left out."""
         plain = cast("dict[str, object]", self.model_dump(mode="json", exclude_defaults=True))
-        argument = cast("dict[str, object]", self.model_dump(mode="json", include={self.matcher_argument}))
-        plain.pop(self.matcher_argument, None)
-        return {self.matcher_name: argument[self.matcher_argument], **plain}
+        if self.matcher_argument not in plain:  # it is what is left out by default
+            plain |= self.model_dump(mode="json", include={self.matcher_argument})
+        return {self.matcher_name: plain.pop(self.matcher_argument), **plain}
 
 
 M = TypeVar("M", bound=Matcher)

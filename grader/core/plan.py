@@ -6,9 +6,10 @@ same runs can be judged under another expectation; names and objectives are outs
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -18,6 +19,8 @@ from grader.core.cases import InputFile, ProgramCase
 from grader.core.expectation import Task
 from grader.core.limits import EffectiveLimits, LimitRange, Limits
 from grader.core.values import Value
+
+T = TypeVar("T")
 
 
 class ProfileInForce(BaseModel):
@@ -56,17 +59,44 @@ class Invocation(Value):
     @cached_property
     def digest(self) -> str:
         """SHA-256 (hex) of the canonical form; large inputs stand in it by their own digest."""
-        return digest(
-            {
-                "profile": self.profile,
-                "arguments": [sha256_hex(argument) for argument in self.arguments],
-                "stdin": sha256_hex(self.stdin),
-                "environment": {name: sha256_hex(value) for name, value in self.environment.items()},
-                "files": sorted([sha256_hex(f.name), sha256_hex(f.content), f.executable] for f in self.files),
-                "collect": sorted(sha256_hex(name) for name in self.collect),
-                "limits": dict(self.limits),
-            }
+        return _InvocationDigests().of(self)
+
+
+class _InvocationDigests:
+    """Digests of invocations. What many of them share as one object (environment, limits) is written once."""
+
+    def __init__(self) -> None:
+        self._written: dict[int, tuple[object, str]] = {}
+
+    def of(self, invocation: Invocation) -> str:
+        """The digest of `Invocation.digest`: the keys stand here in the order of canonical JSON."""
+        files = sorted([sha256_hex(f.name), sha256_hex(f.content), f.executable] for f in invocation.files)
+        text = (
+            f'{{"arguments":{_digests(invocation.arguments)}'
+            f',"collect":{_digests(sorted(invocation.collect, key=sha256_hex))}'
+            f',"environment":{self._once(invocation.environment, _plain_environment)}'
+            f',"files":{canonical_json(files).decode() if files else "[]"}'
+            f',"limits":{self._once(invocation.limits, dict)}'
+            f',"profile":{self._once(invocation.profile, str)}'
+            f',"stdin":"{sha256_hex(invocation.stdin)}"}}'
         )
+        return sha256_hex(text.encode())
+
+    def _once(self, value: T, plain: Callable[[T], object]) -> str:
+        known = self._written.get(id(value))
+        if known is None:
+            # The value is kept with its text: as long as it is, no other has its id.
+            known = self._written[id(value)] = (value, canonical_json(plain(value)).decode())
+        return known[1]
+
+
+def _digests(values: Sequence[bytes]) -> str:
+    """A JSON list of the digests of these values."""
+    return '["' + '","'.join(sha256_hex(value) for value in values) + '"]' if values else "[]"
+
+
+def _plain_environment(environment: dict[str, bytes]) -> dict[str, str]:
+    return {name: sha256_hex(value) for name, value in environment.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +131,13 @@ class Plan:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 (hex) over the ordered digests of the invocations."""
-        return digest([run.invocation.digest for run in self.runs])
+        digests = _InvocationDigests()
+        of_invocation: dict[int, str] = {}  # by id: repetitions share one invocation, and the plan holds it
+        for run in self.runs:
+            key = id(run.invocation)
+            if key not in of_invocation:
+                of_invocation[key] = digests.of(run.invocation)
+        return digest([of_invocation[id(run.invocation)] for run in self.runs])
 
     @property
     def cells(self) -> tuple[tuple[int, int, str], ...]:
@@ -138,13 +174,16 @@ def make_plan(task: Task, profiles: Sequence[ProfileInForce]) -> Plan:
 
 def limit_problems(task: Task, profiles: Iterable[ProfileInForce]) -> tuple[str, ...]:
     """Every limit of the task that is above a profile's maximum, in words; empty if none is."""
-    return tuple(
-        f"case {case_index} under {profile.name}: {refusal}"
-        for profile in profiles
-        for program in task.programs()
-        for case_index, case in enumerate(program.cases)
-        for refusal in profile.limits.refusals(case.limits.over(task.limits))
-    )
+    problems: list[str] = []
+    for profile in profiles:
+        known: dict[Limits, tuple[str, ...]] = {}  # most cases have the same limits: mostly none of their own
+        for program in task.programs():
+            for case_index, case in enumerate(program.cases):
+                if case.limits not in known:
+                    known[case.limits] = profile.limits.refusals(case.limits.over(task.limits))
+                refusals = known[case.limits]
+                problems.extend(f"case {case_index} under {profile.name}: {refusal}" for refusal in refusals)
+    return tuple(problems)
 
 
 class _Invocations:

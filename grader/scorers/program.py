@@ -70,7 +70,7 @@ def _judge_program(
     for index, case in enumerate(program.cases):
         cells = tuple(judged(case, runs) for runs in planned[index].values())
         value = all_of(cell.value for cell in cells)
-        cases.append(CaseVerdict.model_construct(index=index, name=case.name, value=value, cells=cells))
+        cases.append(CaseVerdict(index=index, name=case.name, value=value, cells=cells))
     value = all_of(case.value for case in cases)
     findings = [finding for case in cases for cell in case.cells for finding in cell.findings]
     return ConditionVerdict(
@@ -115,7 +115,7 @@ def fold_cell(case: int, profile: str, runs: Sequence[RunVerdict], notes: tuple[
     settled = len(present) == len(runs) and len(determined) == 1 and all(r.value in determined for r in runs)
     value = determined.pop() if settled else Tri.UNDETERMINED
     if value is Tri.TRUE:
-        return CellVerdict.model_construct(
+        return CellVerdict(
             profile=profile, value=value, rationale=f"case {case} is true in every run", runs=tuple(runs), notes=notes
         )
     findings: list[Finding] = []
@@ -184,6 +184,8 @@ def _unchecked_differences(
     case: ProgramCase, runs: Sequence[PlannedRun], attempts: Mapping[int, RunRecord]
 ) -> tuple[str, ...]:
     """Streams that differed between repetitions though the case does not check them: worth a note, no more."""
+    if len(runs) == 1:
+        return ()
     records = (attempts.get(run.index) for run in runs)
     outcomes = [record.outcome for record in records if record is not None and record.outcome is not None]
     notes: list[str] = []

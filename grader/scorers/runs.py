@@ -59,8 +59,7 @@ def judge_run(
     else:
         detail = describe_ending(ending, limits, source=_limit_source(ending, case, task))
         value, findings = Tri.FALSE, (Finding(code=_ENDING_REASONS[ending.kind], detail=detail),)
-    # Not validated again: there is one for every run, and every part was made right here.
-    return RunVerdict.model_construct(
+    return RunVerdict(
         repetition=repetition,
         attempts=record.attempt,
         value=value,

@@ -97,7 +97,13 @@ class Unpacker:
 
     def document(self, value: object) -> object:
         """The data that `packed` was given; `"as": "bytes"` comes back as bytes. Raises RecordError."""
-        return self.unpack(self.whole(value))
+        entries = cast("dict[str, object]", value if isinstance(value, dict) else {})
+        if _BLOB not in entries or entries.get("as") != "json":
+            return self.unpack(cast("object", value))
+        data = self._blob(entries)
+        document = decode_json(data, self._place, self._line)
+        # Most documents have nothing in them that is to be put back: those are not copied.
+        return self.unpack(document) if b'"$' in data else document
 
     def whole(self, value: object) -> object:
         """The JSON of a document that is a blob as a whole, not unpacked yet; anything else as it is."""
