@@ -133,6 +133,9 @@ class TraceEvidence:
         self._check_sources(parts.reasons)
         if len(parts.trace_ids) == 0:
             parts.reasons.add(CoverageCode.NO_SPANS)
+        elif len(parts.vocabularies) == 0:
+            # Nobody instrumented an agent here, or in a way that is not known: that no tool is seen proves nothing.
+            parts.reasons.add(CoverageCode.SCOPE_UNKNOWN, "no span is known as one of a model, an agent or a tool")
         return parts.payload(
             Coverage(declared_by=declared_by, reasons=parts.reasons.done()), self.reports(), self.store.rules
         )

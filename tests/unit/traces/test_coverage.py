@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from grader.core.coverage import CoverageCode
@@ -46,12 +48,20 @@ def test_each_check_finds_its_reason_and_overrides_the_declaration(case: str) ->
 
 @pytest.mark.parametrize("flags", [0, 1, 257, 769, 256, 768])
 def test_flags_that_say_nothing_against_it(flags: int) -> None:
-    assert codes(read([S(1, parent=None, extra={"flags": flags}), S(2, extra={"flags": flags})])) == []
-    assert codes(read([S(1, parent=None, extra={"flags": 1}), S(2)])) == []
+    sampled = replace(root(), extra={"flags": flags})
+    assert codes(read([sampled, S(2, extra={"flags": flags})])) == []
+    assert codes(read([replace(root(), extra={"flags": 1}), S(2)])) == []
 
 
 def test_parents_may_end_before_their_children_and_all_zero_is_no_parent() -> None:
-    assert codes(read([S(1, parent=None, end=1), S(2, end=50), S(3, extra={"parentSpanId": "0" * 16})])) == []
+    early = replace(root(), end=1)
+    assert codes(read([early, S(2, end=50), S(3, extra={"parentSpanId": "0" * 16})])) == []
+
+
+def test_a_trace_of_which_no_span_is_known_carries_no_absence() -> None:
+    payload = read([S(1, "GET /", parent=None, attributes={"http.method": "GET"}), S(2, "Web-Search")])
+    assert codes(payload) == ["scope.unknown"]
+    assert codes(read([root(), S(2, "Web-Search")])) == []
 
 
 def test_the_callers_span_is_a_known_parent() -> None:

@@ -167,7 +167,12 @@ def test_three_parallel_tools_in_a_wrapper_that_is_none() -> None:
 def test_the_official_example_has_no_tool() -> None:
     payload = read((SHARED / "otlp__trace.json").read_bytes())
     assert payload.trace_ids == ("5b8efff798038103d269b633813fc60c",)
-    assert (payload.calls, codes(payload)) == ((), ["parent.missing", "root.missing"])
+    assert (payload.calls, codes(payload)) == ((), ["parent.missing", "root.missing", "scope.unknown"])
+
+
+def test_a_tool_span_without_any_attribute_is_not_taken_for_no_tool() -> None:
+    payload = langfuse("langgraph-python-2025-08-22")
+    assert (payload.calls, codes(payload)) == ((), ["scope.unknown"])
 
 
 GENERATED = ("otlp.json", "otlp_collector.jsonl", "otlp.json.gz", "otlp.pb", "otlp_collector_delimited.pb")
