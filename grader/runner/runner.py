@@ -19,6 +19,7 @@ from grader.core.plan import Plan, ProfileInForce, limit_problems, make_plan
 from grader.core.reasons import ReasonCode
 from grader.core.selection import Selection, select
 from grader.errors import GraderError, Place, PrerequisiteError, Problem, RecordError, TaskError, UsageError
+from grader.formats.task_file import load_task
 from grader.runner.graded import Graded
 from grader.runner.grading import (
     Assignment,
