@@ -28,6 +28,8 @@ class Expected:
     verdict: str
     reasons: tuple[str, ...] = ()
     says: str = ""
+    otherwise: Expected | None = None
+    """What it may get as well, where the kernel's choice decides which."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +75,11 @@ def _by_isolation(said: Mapping[str, object]) -> dict[Isolation, Expected]:
 
 
 def _expected(said: Mapping[str, object]) -> Expected:
-    unknown = set(said) - {"verdict", "reasons", "says", *ISOLATIONS}
+    unknown = set(said) - {"verdict", "reasons", "says", "or", *ISOLATIONS}
     assert not unknown, unknown
     reasons = tuple(cast("list[str]", said.get("reasons", [])))
-    return Expected(cast("str", said["verdict"]), reasons, cast("str", said.get("says", "")))
+    otherwise = _expected(cast("dict[str, object]", said["or"])) if "or" in said else None
+    return Expected(cast("str", said["verdict"]), reasons, cast("str", said.get("says", "")), otherwise)
 
 
 def clean_run(entry: Entry) -> tuple[Task, Submission]:

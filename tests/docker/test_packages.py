@@ -117,6 +117,8 @@ def _differences(name: str, graded: Graded, expected: Expected) -> list[str]:
     reasons = tuple(finding.code.value for finding in verdict.findings)
     text = f"{verdict.rationale} {' '.join(str(finding) for finding in verdict.findings)}"
     if (str(verdict.value), reasons) != (expected.verdict, expected.reasons):
+        if expected.otherwise is not None:
+            return _differences(name, graded, expected.otherwise)
         wanted = f"{expected.verdict} {', '.join(expected.reasons)}"
         return [f"{name}: expected {wanted}; got {verdict.value} {', '.join(reasons)}: {text}"]
     if expected.says not in text:
