@@ -15,6 +15,7 @@ from grader.runner.grading import observe
 from grader.runner.judge import check_readable, check_scorable, judge_runs, judge_tools, plan_of_record
 from grader.runner.score import evidence_name
 from grader.store import Record, RecordedEntry, open_record
+from grader.store.sharing import without_garbage_collection
 
 
 def replay(record: Record | Path | str, task: Task | Path | str | None = None) -> Iterator[Graded]:
@@ -41,15 +42,17 @@ def replay_entry(record: Record, entry: RecordedEntry, task: Task | None) -> Gra
         selection = Selection.model_validate(dict(entry.header.selection))
     effective = entry.task if task is None else _selected(task, selection)
     check_readable(effective)
-    plan = plan_of_record(effective, entry.payload, entry.task)
-    observation = observe(plan, entry.payload)
+    with without_garbage_collection():
+        plan = plan_of_record(effective, entry.payload, entry.task)
+        observation = observe(plan, entry.payload)
+        verdict = judge_runs(effective, plan, observation)
     return Graded(
         submission_name=entry.submission.name if entry.submission is not None else "",
         task=effective,
         selection=selection,
         plan=plan,
         observation=observation,
-        verdict=judge_runs(effective, plan, observation),
+        verdict=verdict,
         record=record.folder,
         entry=entry.number,
     )

@@ -62,7 +62,10 @@ class SharedParts:
 
 @contextmanager
 def without_garbage_collection() -> Generator[None]:
-    """Reading makes very many objects of which none is garbage; looking for cycles among them takes a third of it."""
+    """Reading makes very many objects of which none is garbage; looking for cycles among them takes a third of it.
+
+    Nor are they looked through right afterwards: they count as old ones then, which a full collection looks at.
+    """
     if not gc.isenabled():
         yield
         return
@@ -70,6 +73,9 @@ def without_garbage_collection() -> Generator[None]:
     try:
         yield
     finally:
+        if gc.get_freeze_count() == 0:  # else somebody has frozen objects, and means them to stay frozen
+            gc.freeze()
+            gc.unfreeze()
         gc.enable()
 
 
