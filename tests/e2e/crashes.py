@@ -6,8 +6,10 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
+
+import pytest
 
 from tests.e2e.conftest import COMMAND, WITHIN_S, environment
 
@@ -31,6 +33,19 @@ def write_task(folder: Path, repetitions: int = 4) -> None:
     (folder / "main.sh").write_text(PROGRAM)
 
 
+_started: list[Process] = []
+
+
+@pytest.fixture(autouse=True)
+def no_process_stays() -> Generator[None]:
+    """Import it: whatever fails, the processes of a test end with it."""
+    yield
+    while _started:
+        process = _started.pop().process
+        process.kill()
+        process.communicate(timeout=30)
+
+
 class Process:
     """`grader` with these arguments, started in a folder, in a runtime folder of the test's own."""
 
@@ -41,6 +56,7 @@ class Process:
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )  # fmt: skip
         self.out = self.err = ""
+        _started.append(self)
 
     @property
     def pid(self) -> int:

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.conftest import Grader
-from tests.e2e.crashes import Process, becomes, containers_of, left_in_runtime_folder, write_task
+from tests.e2e.crashes import Process, becomes, containers_of, left_in_runtime_folder, no_process_stays, write_task
 from tests.e2e.recorded import endings, recorded_runs
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.usefixtures(no_process_stays.__name__)]
 
 NO_ENGINE = {"DOCKER_HOST": "unix:///nonexistent/docker.sock"}
 CASES = 4

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from tests.e2e.crashes import Process
+from tests.e2e.crashes import Process, no_process_stays
 from tests.e2e.load import busy_cpus
 from tests.e2e.recorded import endings, recorded_runs
 
-pytestmark = pytest.mark.docker
+pytestmark = [pytest.mark.docker, pytest.mark.usefixtures(no_process_stays.__name__)]
 WITHIN_S = 1500
 
 PROGRAM = r"""

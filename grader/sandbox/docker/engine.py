@@ -25,12 +25,13 @@ is waited for (bounded), and what it made is removed, so that no container comes
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import os
 import socket
 import tarfile
-import threading
+import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -42,6 +43,7 @@ import anyio.lowlevel
 import anyio.to_thread
 import docker
 import docker.errors
+import docker.types
 import docker.utils
 import requests.exceptions
 from anyio.abc import ObjectSendStream
@@ -69,6 +71,7 @@ _THREADS = 16
 _ANSWER_WITHIN_S = 60.0
 _PING_WITHIN_S = 10.0
 _BUILD_WITHIN_S = 1800.0
+_REMOVED_WITHIN_S = 10.0
 _EVENTS_AHEAD = 10_000
 LARGEST_EXTRACTED_FILE_BYTES = 64 * 2**20
 START_HINT = "start the engine (scripts/setup-engine installs and starts one on Debian and Ubuntu), or set DOCKER_HOST"
@@ -238,13 +241,16 @@ class Engine:
 
         Raises SandboxError `image.missing` with the last lines of the build if it fails.
         """
-        stop = threading.Event()
+        running = _Build(request, progress)
+        building = asyncio.create_task(self._call("build an image", running.run, within_s=_BUILD_WITHIN_S))
         try:
-            return await self._call(
-                "build an image", lambda client: _build(client, request, progress, stop), within_s=_BUILD_WITHIN_S
-            )
-        finally:
-            stop.set()
+            return await asyncio.shield(building)
+        except BaseException:
+            with anyio.CancelScope(shield=True):
+                running.stop()
+                await asyncio.wait([building], timeout=_REMOVED_WITHIN_S + 5)
+            building.cancel()
+            raise
 
     async def import_image(self, archive: Path, tag: str, labels: Mapping[str, str]) -> str:
         """Make an image of a tar archive of a root file system; its id."""
@@ -373,46 +379,89 @@ def _unless_conflict(call: Callable[..., Any], *arguments: Any, **options: Any) 
             raise
 
 
-def _build(client: Any, request: BuildRequest, progress: Progress, stop: threading.Event) -> str:
-    answers = client.build(
-        fileobj=io.BytesIO(request.context),
-        custom_context=True,
-        tag=request.tag,
-        buildargs=dict(request.build_args),
-        labels=dict(request.labels),
-        rm=True,
-        forcerm=True,
-        decode=True,
-        timeout=int(_BUILD_WITHIN_S),
-    )
-    log = BuildLog()
-    try:
-        for answer in answers:
-            if stop.is_set():
-                raise SandboxError("the build was interrupted", code=ReasonCode.INTERRUPTED)
-            for line in log.take(answer):
-                progress(line)
+class _Build:
+    """One build, in a thread; `stop` ends it from another, and then it removes what it made."""
+
+    def __init__(self, request: BuildRequest, progress: Progress) -> None:
+        self._request = request
+        self._progress = progress
+        self._is_stopped = False
+        self._answers: Any = None
+
+    def run(self, client: Any) -> str:
+        """Build; the image's id."""
+        log = BuildLog()
+        try:
+            self._answers = _begun_build(client, self._request)
+            if self._is_stopped:  # before there was anything to hang up
+                self.stop()
+            for answer in self._answers:
+                for line in log.take(answer):
+                    self._progress(line)
+            return self._result(log)
+        except BaseException:
+            self.stop()
+            _remove_steps(client, log.steps)
+            raise
+
+    def stop(self) -> None:
+        """Hang up, which makes the engine give the build up. Nothing happens if it has ended."""
+        self._is_stopped = True
+        if self._answers is not None:
+            with suppress(Exception):  # it is closed by the engine, or by us; both are the end
+                self._answers.close()
+
+    def _result(self, log: BuildLog) -> str:
+        if log.image_id is not None and log.failure is None:
+            return log.image_id
+        if self._is_stopped:
+            raise SandboxError("the build was interrupted", code=ReasonCode.INTERRUPTED)
         if log.failure is not None:
             code = code_of(log.failure) or ReasonCode.IMAGE_MISSING
-            raise SandboxError(f"the image {request.tag} could not be built:\n{log.failure}", code=code)
-        if log.image_id is None:
-            raise SandboxError(f"the build of {request.tag} ended without an image", code=ReasonCode.IMAGE_MISSING)
-    except BaseException:
-        answers.close()
-        _remove_steps(client, log.steps)
-        raise
-    return log.image_id
+            raise SandboxError(f"the image {self._request.tag} could not be built:\n{log.failure}", code=code)
+        raise SandboxError(f"the build of {self._request.tag} ended without an image", code=ReasonCode.IMAGE_MISSING)
+
+
+def _begun_build(client: Any, request: BuildRequest) -> Any:
+    """The answers of a build that has begun: as docker-py's own `build`, but another thread can close them."""
+    headers = {"Content-Type": "application/x-tar"}
+    client._set_auth_headers(headers)
+    response = client._post(
+        client._url("/build"),
+        data=request.context,
+        params={
+            "t": request.tag, "rm": True, "forcerm": True,
+            "buildargs": json.dumps(dict(request.build_args)), "labels": json.dumps(dict(request.labels)),
+        },
+        headers=headers, stream=True, timeout=int(_BUILD_WITHIN_S),
+    )  # fmt: skip
+    return docker.types.CancellableStream(client._stream_helper(response, decode=True), response)
 
 
 def _remove_steps(client: Any, steps: list[str]) -> None:
-    """Remove the nameless images of a build that failed, the last first. One that others use stays."""
+    """Remove the nameless images of a build that failed, the last first. One that others use stays. Bounded.
+
+    The container of the step that was interrupted goes a moment after we hung up; until then its image cannot.
+    """
+    end_s = time.monotonic() + _REMOVED_WITHIN_S
     for step in reversed(steps):
-        try:
-            if client.inspect_image(step).get("RepoTags"):
+        while (why := _not_removed(client, step)) is not None:
+            if "container" not in why or time.monotonic() > end_s:
                 return
-            client.remove_image(step, noprune=True)
-        except (docker.errors.DockerException, requests.exceptions.RequestException):
-            return
+            time.sleep(0.1)
+
+
+def _not_removed(client: Any, step: str) -> str | None:
+    """Remove a nameless image; why it could not be removed, None if it is gone."""
+    try:
+        if client.inspect_image(step).get("RepoTags"):
+            return "it has a name"
+        client.remove_image(step, noprune=True)
+    except docker.errors.NotFound:
+        return None
+    except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
+        return str(error)
+    return None
 
 
 def _only_file(chunks: Iterator[bytes]) -> bytes:
