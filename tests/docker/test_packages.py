@@ -55,6 +55,7 @@ def test_the_document_names_every_entry_and_package() -> None:
 
 
 @pytest.mark.docker
+@pytest.mark.timeout(900)
 async def test_the_first_program_of_each_package(listening: socket.socket, tmp_path: Path) -> None:
     await _check("submission", [entries(package)[0] for package in packages()], listening, tmp_path)
 
