@@ -32,10 +32,7 @@ def programs() -> Mapping[str, Mapping[str, str]]:
     return cast("Mapping[str, Mapping[str, str]]", load(PROGRAMS.read_bytes(), "runtime_programs.yaml").value)
 
 
-def each(*, usual_are_slow: bool) -> list[Any]:
-    return [
-        pytest.param(name, marks=[pytest.mark.slow] if usual_are_slow or name not in USUAL else []) for name in names()
-    ]
+each = pytest.mark.parametrize("name", names())
 
 
 def cases(name: str) -> dict[str, dict[str, Any]]:
@@ -69,9 +66,10 @@ def test_there_is_a_program_of_each_kind_for_every_shipped_runtime() -> None:
 
 
 @pytest.mark.docker
+@pytest.mark.slow
 @pytest.mark.anyio
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("name", each(usual_are_slow=False))
+@each
 async def test_programs_that_do_the_same_get_the_same_verdicts(name: str, tmp_path: Path) -> None:
     said = programs()[name]
     found: dict[str, tuple[str, str]] = {}
@@ -97,8 +95,9 @@ async def _graded(runner: Runner, task: Task, submission: Submission) -> Graded:
 
 
 @pytest.mark.docker
+@pytest.mark.slow
 @pytest.mark.timeout(900)
-@pytest.mark.parametrize("name", each(usual_are_slow=True))
+@each
 def test_self_tests(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     code = run_self_tests((name,), None, Console(color="never", quiet=True))
     said = capsys.readouterr()
@@ -126,9 +125,10 @@ import numpy, pytest
 def test_product():
     assert numpy.arange(6).reshape(2, 3).sum(axis=0).tolist() == [3, 5, 7]
 
-print(numpy.__version__, pytest.__version__, flush=True)
-subprocess.run(["bc"], input=b"2 ^ 64\\n", check=True)
-sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", __file__]))
+if __name__ == "__main__":
+    print(numpy.__version__, pytest.__version__, flush=True)
+    subprocess.run(["bc"], input=b"2 ^ 64\\n", check=True)
+    sys.exit(pytest.main(["-q", "-p", "no:cacheprovider", __file__]))
 """
 
 
