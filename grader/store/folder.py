@@ -28,6 +28,9 @@ MOST_HEADER_BYTES = 16 * 2**20
 MOST_SEAL_BYTES = 4096
 
 _READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY
+_NOT_REGULAR = frozenset(
+    {errno.ELOOP, errno.ENXIO, errno.EISDIR, errno.ENOTDIR, errno.ENODEV, errno.EINVAL, errno.ENAMETOOLONG}
+)
 _MEND = "copy the record again from where it was made; a record cannot be mended by hand"
 
 
@@ -39,18 +42,20 @@ def corrupt(place: Path | str, what: str, *, line: int | None = None) -> RecordE
 def open_regular(path: Path, flags: int = _READ) -> int:
     """A descriptor of a regular file of a record; links are not followed.
 
-    Raises FileNotFoundError if it is not there, RecordError for anything else that is no readable regular file.
+    Raises FileNotFoundError if it is not there, RecordError for anything else that is no readable regular file; to
+    write, OSError where the disk or the rights do not allow it.
     """
     try:
         descriptor = os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
     except FileNotFoundError:
         raise
     except (OSError, ValueError) as error:
-        if isinstance(error, OSError) and error.errno in {errno.EACCES, errno.EPERM}:
-            raise RecordError(
-                "cannot be read: permission denied", where=Place(str(path)), hint="check whose file it is"
-            ) from error
-        raise corrupt(path, "is not a regular file") from error
+        if not isinstance(error, OSError) or error.errno in _NOT_REGULAR:
+            raise corrupt(path, "is not a regular file") from error
+        if flags & (os.O_WRONLY | os.O_RDWR):
+            raise
+        hint = "check whose file it is" if error.errno in {errno.EACCES, errno.EPERM} else None
+        raise RecordError(f"cannot be read: {error.strerror}", where=Place(str(path)), hint=hint) from error
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise corrupt(path, "is not a regular file")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.errors import PrerequisiteError, SandboxError, UsageError
+from grader.errors import PrerequisiteError, RecordError, SandboxError, UsageError
 from grader.store import (
     EntryHeader,
     RecordWriter,
@@ -262,3 +262,36 @@ def test_files_that_a_killed_writer_left_half_written_go_when_its_record_is_resu
         (tmp_path / "r" / name).write_bytes(b"half")
     RecordWriter.reopen(tmp_path / "r", FACTS).close()
     assert list((tmp_path / "r").rglob(".writing-*")) == []
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOSPC, errno.EMFILE])
+def test_a_folder_in_which_no_file_can_be_opened_is_a_missing_prerequisite_and_not_a_damaged_record(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    write_record(tmp_path / "r")
+    real = os.open
+
+    def refuse(path: str | Path, flags: int, mode: int = 0o777) -> int:
+        if flags & (os.O_WRONLY | os.O_RDWR):
+            raise OSError(number, os.strerror(number))
+        return real(path, flags, mode)
+
+    monkeypatch.setattr(os, "open", refuse)
+    for begin in (
+        lambda: RecordWriter.create(tmp_path / "new", FACTS),
+        lambda: RecordWriter.reopen(tmp_path / "r", FACTS),
+    ):
+        with pytest.raises(PrerequisiteError, match="the record cannot be written"):
+            begin()
+    assert len(open_record(tmp_path / "r")) > 0
+
+
+def test_a_record_that_cannot_be_opened_to_read_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_record(tmp_path / "r")
+
+    def refuse(path: str | Path, flags: int, mode: int = 0o777) -> int:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(RecordError, match="cannot be read: Too many open files"):
+        open_record(tmp_path / "r")
