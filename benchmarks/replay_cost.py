@@ -47,7 +47,7 @@ async def _recorded(folder: Path, cases: int, repetitions: int) -> None:
         for number in range(cases)
     )
     task = Task(conditions=(ProgramBehaves(cases=asked, repetitions=repetitions),), runtime_profiles=("python",))
-    sandbox = FakeSandbox(lambda call: _echo(call))
+    sandbox = FakeSandbox(_echo)
     async with Runner(sandbox=sandbox, record=folder) as runner:
         graded = await runner.grade(task, Submission.from_source("print(input())", language="python"))
     if graded.verdict is None or graded.verdict.value is not Tri.TRUE:
