@@ -17,7 +17,15 @@ if TYPE_CHECKING:
     from grader.api import Choice, Runner, grade, grade_sync, score
     from grader.core.cases import InputFile, OutputFile, ProgramBehaves, ProgramCase
     from grader.core.conditions import AllOf, AnyOf, Condition, Not
+    from grader.core.dimensions import Category, Dimension, Grade, Preset
     from grader.core.expectation import Expectation, Task
+    from grader.core.judge_conditions import (
+        JudgeSettings,
+        MatchesObjective,
+        MeetsDimensions,
+        TraceEvidenceRequirement,
+        VoteRule,
+    )
     from grader.core.limits import Limits
     from grader.core.observation import Acquisition, Observation
     from grader.core.reasons import ReasonCode, ReasonKind
@@ -41,8 +49,10 @@ if TYPE_CHECKING:
         UsageError,
     )
     from grader.formats.task_file import load_task
+    from grader.judge.presets import load_preset_file
     from grader.runner.graded import Graded
     from grader.runner.grading import Watcher
+    from grader.runner.judge_call import judge_conversation, judge_conversation_sync
     from grader.runner.replay import replay
     from grader.submission import Submission
 
@@ -51,6 +61,14 @@ _HOMES = {
     "grader.core.cases": ("InputFile", "OutputFile", "ProgramBehaves", "ProgramCase"),
     "grader.core.conditions": ("AllOf", "AnyOf", "Condition", "Not"),
     "grader.core.expectation": ("Expectation", "Task"),
+    "grader.core.dimensions": ("Category", "Dimension", "Grade", "Preset"),
+    "grader.core.judge_conditions": (
+        "JudgeSettings",
+        "MatchesObjective",
+        "MeetsDimensions",
+        "TraceEvidenceRequirement",
+        "VoteRule",
+    ),
     "grader.core.limits": ("Limits",),
     "grader.core.observation": ("Acquisition", "Observation"),
     "grader.core.reasons": ("ReasonCode", "ReasonKind"),
@@ -76,6 +94,8 @@ _HOMES = {
     "grader.formats.task_file": ("load_task",),
     "grader.runner.graded": ("Graded",),
     "grader.runner.grading": ("Watcher",),
+    "grader.judge.presets": ("load_preset_file",),
+    "grader.runner.judge_call": ("judge_conversation", "judge_conversation_sync"),
     "grader.runner.replay": ("replay",),
     "grader.submission": ("Submission",),
 }
@@ -87,20 +107,27 @@ __all__ = [
     "AllOf",
     "AnyOf",
     "CaseVerdict",
+    "Category",
     "CellVerdict",
     "Choice",
     "Condition",
     "ConditionVerdict",
+    "Dimension",
     "Expectation",
     "Finding",
+    "Grade",
     "Graded",
     "GraderError",
     "InputFile",
+    "JudgeSettings",
     "Limits",
+    "MatchesObjective",
+    "MeetsDimensions",
     "Not",
     "Observation",
     "OutputFile",
     "PrerequisiteError",
+    "Preset",
     "ProgramBehaves",
     "ProgramCase",
     "ReasonCode",
@@ -119,12 +146,17 @@ __all__ = [
     "ToolsCalledInOrder",
     "ToolsNotCalled",
     "TraceError",
+    "TraceEvidenceRequirement",
     "Tri",
     "UsageError",
     "Verdict",
+    "VoteRule",
     "Watcher",
     "grade",
     "grade_sync",
+    "judge_conversation",
+    "judge_conversation_sync",
+    "load_preset_file",
     "load_task",
     "replay",
     "score",

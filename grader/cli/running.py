@@ -17,6 +17,7 @@ from grader.cli.interrupts import InterruptedBySignalError, run_interruptible
 from grader.cli.output import Item, Output
 from grader.cli.progress import Progress
 from grader.core.expectation import Task
+from grader.core.judgement import JudgementPayload
 from grader.core.observation import Payload, ProgramRuns
 from grader.core.selection import NothingSelectedError, select
 from grader.core.tool_calls import ToolsPayload
@@ -127,13 +128,14 @@ def as_item(graded: Graded, record_name: str | None, *, is_replay: bool = False)
         record=record_name,
         is_replay=is_replay,
         tools=_tools(graded, payload),
+        judged=payload if isinstance(payload, JudgementPayload) else None,
         warnings=graded.warnings,
     )
 
 
 def _tools(graded: Graded, payload: Payload | None) -> ToolsPayload | None:
     """What an agent did, if that was scored; of a record that broke off before it was kept, nothing."""
-    if graded.plan is not None:
+    if graded.plan is not None or isinstance(payload, JudgementPayload):
         return None
     return payload if isinstance(payload, ToolsPayload) else ToolsPayload()
 

@@ -11,6 +11,7 @@ from grader.core.canonical import digest
 from grader.core.cases import ProgramBehaves
 from grader.core.conditions import AnyCondition, Condition
 from grader.core.durations import parse_duration_ns
+from grader.core.judge_conditions import JudgeSettings
 from grader.core.limits import Limits
 from grader.core.values import Value
 
@@ -56,6 +57,7 @@ class Task(Expectation):
     limits: Limits = Limits()
     """Hold for every case that says nothing else."""
     trace: TraceSettings = TraceSettings()
+    judge: JudgeSettings = JudgeSettings()
 
     @field_validator("runtime_profiles")
     @classmethod

@@ -100,6 +100,11 @@ class MatchesObjective(JudgeCondition):
 
     objective: Annotated[Sentence, Field(max_length=3_500)] | None = None
 
+    def asked(self) -> MatchesObjective:
+        """The condition itself. Raises ValueError if there is nothing to ask."""
+        _ = self.questions
+        return self
+
     @property
     def questions(self) -> tuple[Dimension, ...]:
         """One question: whether the objective was met."""

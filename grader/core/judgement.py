@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from grader.core.dimensions import Dimension
 from grader.core.observation import Acquisition, Payload, register_payload
@@ -117,6 +117,15 @@ class JudgementPayload(Payload):
     model: str = ""
     """The model that was asked for."""
     judgements: tuple[Judgement, ...] = ()
+
+    @model_validator(mode="after")
+    def _steps_are_those_of_the_trace(self) -> JudgementPayload:
+        known = {f"T{number}" for number in range(1, len(self.spans) + 1)}
+        for judgement in self.judgements:
+            unknown = set(judgement.steps) - known
+            if unknown:
+                raise ValueError(f"the judge was shown {min(unknown)}, which the trace does not have")
+        return self
 
     @property
     def trace_coverage(self) -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal, NoReturn, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
+from grader.core.judged import JudgedVerdict
 from grader.core.reasons import ReasonCode, ReasonKind
 from grader.core.tri import Tri
 
@@ -85,6 +86,15 @@ class ConditionVerdict(BaseModel):
     """Digest of the observation that it rests on."""
     cases: tuple[CaseVerdict, ...] = ()
     parts: tuple[ConditionVerdict, ...] = ()
+    judged: JudgedVerdict | None = None
+    """What a judge said, and what it had seen; None where no judge was asked. Then it is left out when written."""
+
+    @model_serializer(mode="wrap")
+    def _without_empty_judged(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
+        plain: dict[str, object] = write(self)
+        if self.judged is None:
+            plain.pop("judged", None)
+        return plain
 
 
 class Verdict(BaseModel):

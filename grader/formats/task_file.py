@@ -12,6 +12,7 @@ import grader.matchers  # noqa: F401  # pyright: ignore[reportUnusedImport] - re
 from grader.core.cases import ProgramBehaves, ProgramCase
 from grader.core.conditions import Condition, condition_class, condition_types
 from grader.core.expectation import Task, TraceSettings
+from grader.core.judge_conditions import JudgeSettings
 from grader.errors import Place, Problem, TaskError
 from grader.formats.case_folder import read_case_folder
 from grader.formats.case_reader import Reading, read_case, read_limits
@@ -102,6 +103,9 @@ def _read(reading: Reading) -> Task | None:
     if "trace" in data:
         trace = reading.mapping(data["trace"], ("trace",), "trace")
         data["trace"] = None if trace is None else reading.build(TraceSettings, trace, ("trace",))
+    if "judge" in data:
+        judge = reading.mapping(data["judge"], ("judge",), "judge")
+        data["judge"] = None if judge is None else reading.build(JudgeSettings, judge, ("judge",))
     if "conditions" in entries:
         data["conditions"] = _conditions(reading, entries["conditions"], ("conditions",))
     if any(item is None for item in data.values()):

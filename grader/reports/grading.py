@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from grader.core.expectation import Task
+from grader.core.judgement import JudgementPayload
 from grader.core.observation import ProgramRuns
 from grader.core.plan import Plan
 from grader.core.reasons import ReasonCode
@@ -40,6 +41,8 @@ class Grading:
     """Whether a record was judged again: nothing was run."""
     tools: ToolsPayload | None = None
     """What an agent did, when that was scored instead of a program run."""
+    judged: JudgementPayload | None = None
+    """What a judge was asked and answered, when one was asked."""
     warnings: tuple[str, ...] = ()
     """What one should know before trusting the verdict."""
 

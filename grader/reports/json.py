@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from grader.core.tri import all_of
 from grader.reports.evidence import plain_evidence
 from grader.reports.grading import Grading, Refusal, cell_times_s, leaves, sandbox_time_s
+from grader.reports.judged import plain_judgement
 
 SCHEMA_VERSION = 1
 
@@ -51,8 +52,11 @@ def plain_grading(item: Grading | Refusal) -> dict[str, object]:
     if item.tools is not None:
         scored["evidence"] = plain_evidence(_ascii_safe(item.submission), item.tools)
         scored["warnings"] = list(item.warnings)
+    if item.judged is not None:
+        scored["judge"] = plain_judgement(item.judged)
+        scored["warnings"] = list(item.warnings)
     return {
-        "submission": _ascii_safe(item.submission) if item.tools is None else None,
+        "submission": _ascii_safe(item.submission) if item.tools is None and item.judged is None else None,
         "submission_digest": verdict.submission,
         "verdict": verdict.value.value,
         "reasons": [finding.code.value for finding in verdict.findings],

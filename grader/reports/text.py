@@ -18,6 +18,7 @@ from grader.reports.grading import (
     rows,
     sandbox_time_s,
 )
+from grader.reports.judged import judged_lines
 from grader.reports.look import BOLD, COLORS, MARKS, TextOptions, pad, paint, reason, text_width
 from grader.reports.sanitize import safe_line
 from grader.reports.scored import scored_lines
@@ -46,7 +47,7 @@ def text_report(
             lines.extend(_refusal(item, look))
             continue
         if not look.quiet:
-            lines.extend(_conditions(item, look) if item.tools is None else scored_lines(item, look))
+            lines.extend(_body(item, look))
         lines.append(
             _summary(item, exit_code if len(graded) == 1 else None, look, named=len(graded) > 1 and look.quiet)
         )
@@ -81,6 +82,12 @@ def _refusal(item: Refusal, look: TextOptions) -> list[str]:
     if item.problem.hint is not None:
         lines.append(f"  mend: {safe_line(item.problem.hint)}")
     return lines
+
+
+def _body(item: Grading, look: TextOptions) -> list[str]:
+    if item.judged is not None:
+        return judged_lines(item, look)
+    return _conditions(item, look) if item.tools is None else scored_lines(item, look)
 
 
 def _conditions(item: Grading, look: TextOptions) -> list[str]:

@@ -34,6 +34,8 @@ class Graded:
     record: Path | None = None
     entry: int | None = None
     """Its place in the record, from 0."""
+    observations: tuple[Observation, ...] = ()
+    """Of what a judge was asked about: tools, execution trace and judgement, as far as there are any."""
     warnings: tuple[str, ...] = ()
     """What one should know before trusting the verdict, such as a condition that this evidence can never settle."""
 

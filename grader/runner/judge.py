@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from itertools import zip_longest
 
 from grader.core.cases import ProgramBehaves
+from grader.core.conditions import condition_class
 from grader.core.expectation import Task
+from grader.core.judge_conditions import JudgeCondition
 from grader.core.observation import Observation, ProgramRuns
 from grader.core.plan import Plan, first_difference, make_plan
 from grader.core.reasons import ReasonCode
@@ -36,9 +38,15 @@ def check_readable(task: Task) -> None:
     unread = dict.fromkeys(leaf.condition_type for leaf in task.leaves() if type(leaf) not in readers)
     if unread:
         raise TaskError(
-            Problem(f"{name} cannot be judged from the runs of a program", hint="use `grader score` with a trace")
-            for name in unread
+            Problem(f"{name} cannot be judged from the runs of a program", hint=_elsewhere(name)) for name in unread
         )
+
+
+def _elsewhere(name: str) -> str:
+    cls = condition_class(name)
+    if cls is not None and issubclass(cls, JudgeCondition):
+        return "use `grader judge` with a conversation"
+    return "use `grader score` with a trace"
 
 
 def judge_tools(task: Task, observation: Observation | None) -> tuple[Verdict, tuple[str, ...]]:
@@ -61,6 +69,8 @@ def check_scorable(task: Task, places: Sequence[Place] = ()) -> None:
         if leaf is not None and not isinstance(leaf, ToolCondition):
             message = f"{leaf.condition_type} cannot be judged from traces or messages"
             hint = "give it a task of its own, for `grader run` with a submission"
+            if isinstance(leaf, JudgeCondition):
+                hint = "use `grader judge` with a conversation, which judges tool conditions too"
             problems.append(Problem(message, where, hint))
         elif leaf is not None and leaf.case is not None:
             message = f"the condition is about the case {leaf.case!r}, and evidence that is scored belongs to no case"

@@ -6,13 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.core.expectation import Task
+from grader.core.judgement import JudgementPayload
 from grader.core.reasons import ReasonCode
 from grader.core.selection import Selection, select
+from grader.core.tool_calls import ToolsPayload
 from grader.errors import Place, RecordError
 from grader.formats.task_file import load_task
 from grader.runner.graded import Graded
 from grader.runner.grading import observe
 from grader.runner.judge import check_readable, check_scorable, judge_runs, judge_tools, plan_of_record
+from grader.runner.judged import asks_a_judge, judge_answers, with_questions
 from grader.runner.score import evidence_name
 from grader.store import Record, RecordedEntry, open_record
 from grader.store.sharing import without_garbage_collection
@@ -61,18 +64,39 @@ def replay_entry(record: Record, entry: RecordedEntry, task: Task | None) -> Gra
 def _replay_evidence(record: Record, entry: RecordedEntry, task: Task | None) -> Graded:
     """Judge an entry without a plan: evidence that was scored, and of which nothing was run."""
     effective = entry.task if task is None else task
+    if asks_a_judge(effective):
+        return _replay_judgement(record, entry, effective)
     check_scorable(effective)
-    if len(entry.observations) > 1:
+    tools = [found for found in entry.observations if isinstance(found.payload, ToolsPayload)]
+    if len(tools) > 1 or (len(tools) == 0 and entry.observations):
         raise RecordError(
-            f"entry {entry.number} has {len(entry.observations)} observations, where one is expected",
+            f"entry {entry.number} has {len(tools)} observations of tools, where one is expected",
             where=Place(str(record.folder)),
         )
-    observation = entry.observations[0] if entry.observations else None
+    observation = tools[0] if tools else None
     verdict, warnings = judge_tools(effective, observation)
     return Graded(
         submission_name=evidence_name(observation),
         task=effective,
         observation=observation,
+        verdict=verdict,
+        record=record.folder,
+        entry=entry.number,
+        warnings=warnings,
+    )
+
+
+def _replay_judgement(record: Record, entry: RecordedEntry, task: Task) -> Graded:
+    """Judge what a judge answered again: re-parse, re-check citations, re-vote. Nobody is asked."""
+    effective = with_questions(task)
+    verdict, warnings = judge_answers(effective, entry.observations)
+    judgement = next((found for found in entry.observations if isinstance(found.payload, JudgementPayload)), None)
+    payload = judgement.payload if judgement is not None else None
+    return Graded(
+        submission_name=payload.name if isinstance(payload, JudgementPayload) else "evidence",
+        task=effective,
+        observation=judgement,
+        observations=entry.observations,
         verdict=verdict,
         record=record.folder,
         entry=entry.number,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -20,6 +20,7 @@ from grader.runner.graded import Graded
 from grader.runner.judge import check_scorable, judge_tools
 from grader.store import EntryHeader, RecordFacts, RecordWriter
 from grader.traces.reader import ReadOptions, TraceEvidence, TraceInput, read_traces
+from grader.traces.span import Span
 
 DECLARED_BY = "the caller"
 """Who declares evidence complete that is scored with `complete`."""
@@ -90,8 +91,11 @@ def load_scorable(task: Task | Path | str) -> Task:
     return loaded
 
 
-def read_evidence(evidence: Evidence) -> ToolsPayload:
-    """Everything that the sources show. With a conversation that has links, of the traces that it links to."""
+def read_evidence(evidence: Evidence, also: Callable[[Span], None] | None = None) -> ToolsPayload:
+    """Everything that the sources show. With a conversation that has links, of the traces that it links to.
+
+    `also` gets every span of the sources too, as it is read.
+    """
     conversation, rules = evidence.conversation, evidence.rules
     declared_by = DECLARED_BY if evidence.complete else None
     if len(evidence.traces) == 0:
@@ -99,7 +103,7 @@ def read_evidence(evidence: Evidence) -> ToolsPayload:
             raise NoEvidenceError("there is no evidence", hint="name a trace, a folder of traces, or a conversation")
         payload = conversation.payload(rules)
         return payload.declared_complete(DECLARED_BY) if evidence.complete else payload
-    read = read_traces(evidence.traces, ReadOptions(content=rules))
+    read = read_traces(evidence.traces, ReadOptions(content=rules), also)
     if conversation is None:
         return read.payload(declared_by=declared_by)
     linked = conversation.trace_ids

@@ -222,6 +222,8 @@ _NEGATED = {
     "tools_not_called": ReasonCode.TOOL_MISSING,
     "tools_called_in_order": ReasonCode.TOOL_ORDER,
     "tool_preceded_by": ReasonCode.TOOL_ORDER,
+    "matches_objective": ReasonCode.JUDGE_VIOLATION,
+    "meets_dimensions": ReasonCode.JUDGE_VIOLATION,
 }
 
 

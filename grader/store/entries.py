@@ -10,6 +10,8 @@ from typing import TypeVar, cast
 
 from pydantic import ValidationError
 
+import grader.core.execution_trace  # pyright: ignore[reportUnusedImport] - registers its payload
+import grader.core.judgement  # pyright: ignore[reportUnusedImport] - registers its payload
 import grader.core.tool_calls  # pyright: ignore[reportUnusedImport] - registers its payload
 import grader.core.tool_conditions  # pyright: ignore[reportUnusedImport] - registers its conditions
 import grader.matchers  # noqa: F401  # pyright: ignore[reportUnusedImport] - registers the matchers

@@ -7,6 +7,7 @@ from pydantic import BaseModel
 from grader.core.cases import InputFile, OutputFile, ProgramBehaves, ProgramCase
 from grader.core.conditions import condition_class, condition_types
 from grader.core.expectation import Expectation, Task, TraceSettings
+from grader.core.judge_conditions import JudgeSettings
 from grader.core.limits import BUILT_IN_DEFAULTS, Limits
 from grader.core.matching import matcher_names
 from grader.formats.case_reader import FROM_FILE
@@ -18,10 +19,11 @@ from scripts.generate_docs.source import default_of, fields_of, first_paragraph,
 
 MEANINGS: dict[tuple[type[BaseModel], str], str] = {
     (Task, "runtime_profiles"): "Names of [profiles](profiles.md), all of which run. Left out: every profile whose language fits the submission, except those that are chosen [by name only](profiles.md#which-profiles-run).",
-    (Expectation, "objective"): "What the task is for, in words. No part of the verdict.",
+    (Expectation, "objective"): "What the task is for, in words. No part of the verdict, but for a `matches_objective` without one of its own.",
     (Expectation, "conditions"): "All of them must hold. At least one.",
     (Task, "trace"): "How traces are read for the task's tool conditions.",
     (TraceSettings, "trace_source"): "Whose word the trace is.",
+    (Task, "judge"): "How a judge is asked, where the task has conditions for one.",
     (ProgramCase, "name"): "Names the case in reports, and for `-k`.",
     (ProgramCase, "arguments"): "Added to the profile's run command, byte for byte, through no shell.",
     (ProgramCase, "stdin"): "All that the program can read from standard input.",
@@ -56,6 +58,12 @@ TYPES = {
     "AnyMatcher | None": "[matcher](matchers.md)",
     "Limits": "[limits](#limits)",
     "TraceSettings": "[trace settings](#trace-settings)",
+    "JudgeSettings": "[judge settings](#judge-settings)",
+    "Samples": "1 to 99",
+    "VoteRule": "`majority` or `unanimous`",
+    "TraceEvidenceRequirement": "`none`, `available` or `complete`",
+    "Flag": "`true` or `false`",
+    "Budget": "1,000 to 10,000,000",
     "Seconds | None": "seconds",
     "Size | None": "bytes: `1048576` or `64 MiB`",
     "Count | None": "whole number",
@@ -68,7 +76,7 @@ _TYPE_OF: dict[tuple[type[BaseModel], str], str] = {
     (ProgramBehaves, "repetitions"): "whole number",
 }
 
-_CONDITION_FIELDS = """Tool conditions and their fields: [tool conditions](tool-conditions.md). `all_of` and `any_of` have `conditions`, a list;
+_CONDITION_FIELDS = """Tool conditions and their fields: [tool conditions](tool-conditions.md). Conditions for a judge: [judging](judging.md). `all_of` and `any_of` have `conditions`, a list;
 `not` has `condition`. Lists are never empty. Every repetition of a part is folded before parts are combined.
 """
 
@@ -134,6 +142,9 @@ def page() -> str:
         "the profile's maximum.\n",
         "## Trace settings\n",
         model_table(TraceSettings),
+        "## Judge settings\n",
+        model_table(JudgeSettings),
+        "What each does: [judging](judging.md).\n",
     ]  # fmt: skip
     return "\n".join(parts)
 
