@@ -27,7 +27,8 @@ class SecondEngine:
 
     def start(self) -> None:
         command = [
-            "dockerd", "--host", self.address, "--data-root", str(self.folder / "data"),
+            # A network namespace of its own: an engine without a bridge removes the host's docker0 when it starts.
+            "unshare", "--net", "dockerd", "--host", self.address, "--data-root", str(self.folder / "data"),
             "--exec-root", str(self.folder / "exec"), "--pidfile", str(self.folder / "pid"),
             "--bridge", "none", "--iptables=false", "--ip6tables=false", "--ip-forward=false",
         ]  # fmt: skip
