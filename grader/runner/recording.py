@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
@@ -80,7 +81,7 @@ class _EntryRecorder(Recorder):
 def record_facts(facts: Facts, isolation: Isolation) -> RecordFacts:
     """What a record keeps of the machine and of how grading was set up."""
     return RecordFacts(
-        grader_version=version("grader"),
+        grader_version=_version(),
         isolation=isolation,
         host=dict(facts.host),
         host_id=_host_id(),
@@ -119,6 +120,13 @@ def _header(assignment: Assignment, *, keep_files: bool) -> EntryHeader:
     )
 
 
+@cache
+def _version() -> str:
+    """The installed version; finding it means reading all of the package's metadata."""
+    return version("grader")
+
+
+@cache
 def _host_id() -> str:
     """Tells two machines of one kind apart; a digest, so that a record does not give the machine's own id away."""
     for file in ("/etc/machine-id", "/proc/sys/kernel/random/boot_id"):

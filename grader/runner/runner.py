@@ -254,11 +254,6 @@ class Runner:
         check_readable(effective)
         profiles = profiles_for(effective, submission, self._runtimes)
         in_force = [await self._in_force(profile) for profile in profiles]
-        problems = limit_problems(effective, in_force)
-        if problems:
-            raise TaskError(
-                [Problem(problem, hint="a case may only lower what the profile allows") for problem in problems]
-            )
         programs = {
             profile.name: make_program(profile, force, submission)
             for profile, force in zip(profiles, in_force, strict=True)
@@ -280,10 +275,15 @@ class Runner:
             return self._profiles[key]
 
     def _plan(self, task: Task, profiles: Sequence[ProfileInForce]) -> Plan:
-        """The plan; the last one is kept, because most submissions of a stream have the same task."""
+        """The plan; the last one is kept, because most submissions of a stream have the same task. Raises TaskError."""
         known = self._last_plan
         if known is not None and known[0] is task and known[1].profiles == tuple(profiles):
             return known[1]
+        problems = limit_problems(task, profiles)
+        if problems:
+            raise TaskError(
+                [Problem(problem, hint="a case may only lower what the profile allows") for problem in problems]
+            )
         plan = make_plan(task, profiles)
         self._last_plan = (task, plan)
         return plan

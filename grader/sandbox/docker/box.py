@@ -34,6 +34,8 @@ from grader.sandbox.supervisor.hello import Hello
 
 GROWTH_ALLOWED_BYTES = 32 * 2**20
 """How much more memory a shared box may hold between runs than before its first: page cache, its submission."""
+BELIEVED_FOR_S = 0.05
+"""A box whose stream is there, and that said something within this time, is not asked again whether it answers."""
 _REMOVE_WITHIN_S = 30.0
 _OPEN_WITHIN_S = 60.0
 _LATE_S = 15.0
@@ -109,8 +111,10 @@ class Box:
         return box
 
     async def check(self) -> bool:
-        """Whether it still answers."""
-        return self._talk.over is None and await self._talk.ping()
+        """Whether it still answers. One that did a moment ago is believed: what a run meets is dealt with there."""
+        if self._talk.over is not None:
+            return False
+        return self._talk.silent_for_s < BELIEVED_FOR_S or await self._talk.ping()
 
     async def fill(self, tree: Tree) -> None:
         """Put files into `/submission`. Raises NoBoxError if they do not fit, BoxLostError."""

@@ -55,6 +55,7 @@ class Talk:
         self._watchdog: asyncio.TimerHandle | None = None
         self._put: list[PutDone] = []
         self._over: str | None = None
+        self._heard_s = float("-inf")
         self.counters: Counters | None = None
         """The last counters of the run that is on, or was on last."""
 
@@ -62,6 +63,11 @@ class Talk:
     def over(self) -> str | None:
         """Why the talk is over; None while it goes on."""
         return self._over
+
+    @property
+    def silent_for_s(self) -> float:
+        """How long ago the box last said something, in seconds."""
+        return self._loop.time() - self._heard_s
 
     async def open(self, stream: socket.socket | Stream) -> None:
         """Take over an attached stream. The container need not be started yet."""
@@ -153,6 +159,7 @@ class Talk:
             self._watchdog = self._loop.call_at(self._answer_by_s, self._look)
 
     def _received(self, data: bytes) -> None:
+        self._heard_s = self._loop.time()
         try:
             events = self._conversation.feed(data)
         except ProtocolViolation as error:

@@ -252,13 +252,26 @@ async def test_closing_twice_removes_once_and_a_cancellation_does_not_stop_it() 
     assert closed.times == 1
 
 
-async def test_a_box_that_answers_is_checked_and_one_that_is_gone_is_not() -> None:
+async def test_a_box_that_answers_is_checked_and_one_that_is_gone_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(box_module, "BELIEVED_FOR_S", 0)
     engine = Engine()
     box = await opened(engine)
     assert await box.check()
     engine.tasks[0].cancel()
     assert not await box.check()
     await box.close()
+
+
+async def test_a_box_that_has_just_answered_is_believed_unless_its_stream_has_ended(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(box_module, "BELIEVED_FOR_S", 60)
+    engine = Engine()
+    box = await opened(engine)
+    engine.tasks[0].cancel()  # nobody is there who could answer
+    assert await box.check()
+    await box.close()
+    assert not await box.check()
 
 
 # ---- runs -----------------------------------------------------------------------------------------------------------
