@@ -29,6 +29,7 @@ import asyncio
 import io
 import json
 import os
+import re
 import socket
 import tarfile
 import time
@@ -487,7 +488,8 @@ def _reason(error: BaseException) -> str:
     while inner.args and isinstance(inner.args[-1], BaseException):
         inner = inner.args[-1]
     said = str(getattr(inner, "explanation", None) or getattr(inner, "strerror", None) or inner)
-    return said.strip() or type(error).__name__
+    system = re.search(r"\[Errno \d+\] ([^\"')]+)", said)  # inside the names of half a dozen wrappers
+    return (system[1] if system is not None else said).strip() or type(error).__name__
 
 
 def _translated(error: Exception, doing: str) -> SandboxError | None:

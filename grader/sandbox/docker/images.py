@@ -90,8 +90,7 @@ class Images:
         except SandboxError as error:
             raise PrerequisiteError(
                 f"the image of the runtime {recipe.name} cannot be had: {error.message}", code=error.code,
-                hint="make room on the engine's disk" if error.code == ReasonCode.HOST_DISK_FULL
-                else f"mend what it says, then: grader runtimes build {recipe.name}",
+                hint=_mend(recipe, error),
             ) from error  # fmt: skip
 
     async def is_built(self, recipe: ImageRecipe) -> bool:
@@ -236,6 +235,14 @@ class Images:
         for image in await self._engine.images(f"{KEY_LABEL}={key}"):
             if image.image_id != image_id and not image.tags:
                 await self._engine.remove_image(image.image_id)
+
+
+def _mend(recipe: ImageRecipe, error: SandboxError) -> str:
+    if error.code == ReasonCode.HOST_DISK_FULL:
+        return "make room on the engine's disk"
+    if recipe.folder is None:
+        return "check the image's name and digest in the profile, and that the engine reaches its registry"
+    return f"mend what it says, then: grader runtimes build {recipe.name}"
 
 
 async def remove_images(engine: Engine) -> int:
