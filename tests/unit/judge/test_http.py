@@ -94,6 +94,16 @@ async def test_nothing_else_is_tried_again(code: int) -> None:
     assert reply.failure.code is UNAVAILABLE
 
 
+async def test_a_redirect_is_not_followed_so_that_the_key_goes_nowhere_else() -> None:
+    with ScriptedJudge([Say("stolen")]) as elsewhere:
+        away = Status(307, headers={"Location": f"{elsewhere.url}/chat/completions"})
+        with ScriptedJudge([away]) as server:
+            reply = await ask(server)
+        assert elsewhere.headers == []
+    assert reply.failure is not None
+    assert reply.failure.code is UNAVAILABLE
+
+
 @pytest.mark.parametrize(
     ("script", "code", "said"),
     [
