@@ -6,7 +6,6 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 
 import grader.matchers  # noqa: F401  # pyright: ignore[reportUnusedImport] - registers the matchers
-from grader.api import Choice, Runner
 from grader.cli import sandboxes
 from grader.cli.console import Console
 from grader.cli.exit_codes import ALL_TRUE, PREREQUISITE
@@ -18,6 +17,7 @@ from grader.errors import PrerequisiteError, UsageError
 from grader.reports.sanitize import safe_line
 from grader.runner.grading import Watcher
 from grader.runner.programs import image_of
+from grader.runner.runner import Choice, Runner
 from grader.runtimes import LoadedProfile, SelfTest, find_profile, load_profiles, profile_folders
 from grader.submission import Submission
 

@@ -56,10 +56,10 @@ def run(  # noqa: PLR0913, PLR0917 - the options of the command line
     verbose: Verbose = False,
 ) -> int:
     """Run submissions in Docker, record and judge."""
-    from grader.api import Choice
     from grader.cli.console import Console
     from grader.cli.output import Output
     from grader.cli.running import RunRequest, run_request
+    from grader.runner.runner import Choice
 
     console = Console(color=color, quiet=quiet, verbose=verbose)
     request = RunRequest(

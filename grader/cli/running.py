@@ -9,7 +9,6 @@ from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grader.api import EVERYTHING, Choice, Graded, Runner
 from grader.cli import sandboxes
 from grader.cli.console import Console
 from grader.cli.exit_codes import NOTHING_SELECTED
@@ -25,6 +24,8 @@ from grader.errors import GraderError, Place, Problem, SubmissionError, TaskErro
 from grader.formats.task_file import load_task
 from grader.reports.grading import Grading, Refusal
 from grader.reports.text import shell_word
+from grader.runner.graded import Graded
+from grader.runner.runner import EVERYTHING, Choice, Runner
 from grader.sandbox.base import ISOLATIONS, Isolation
 from grader.store import DEFAULT_ROOT, Record, find_record, new_record_folder, open_record, set_latest
 from grader.submission import Submission
