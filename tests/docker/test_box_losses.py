@@ -65,10 +65,12 @@ def sleeping(bench: Bench, wall_time_s: float = 30) -> Invocation:
     return bench.invocation(b"sleep", limits=bench.limits(wall_time_s=wall_time_s))
 
 
-async def run_while(seat: Seat, invocation: Invocation, act: Callable[[], Awaitable[None]]) -> object:
+async def run_while(bench: Bench, seat: Seat, invocation: Invocation, act: Callable[[], Awaitable[None]]) -> object:
     """Start a run, and do something when it is on; what the run came to."""
+    # The box is open before: on a busy machine opening one takes longer than any pause that a test would make.
+    assert isinstance(await seat.run(bench.invocation(b"right")), RunOutcome)
     running = asyncio.create_task(seat.run(invocation))
-    await asyncio.sleep(0.8)
+    await asyncio.sleep(1.5)
     await act()
     return await running
 
@@ -82,7 +84,7 @@ async def test_a_box_killed_from_outside_is_a_missing_run_for_good(engine: Engin
     async with DockerSandbox() as sandbox:
         bench = bench_of(sandbox, image_id)
         async with bench.seat() as seat:
-            lost = await run_while(seat, sleeping(bench), partial(kill_ours, engine))
+            lost = await run_while(bench, seat, sleeping(bench), partial(kill_ours, engine))
             assert isinstance(lost, Failed)
             assert (lost.code, lost.retryable) == (ReasonCode.BOX_LOST, False)
             assert isinstance(await seat.run(bench.invocation(b"right")), RunOutcome)
@@ -153,7 +155,7 @@ async def test_an_engine_that_dies_in_a_run_is_unreachable_and_the_run_may_be_tr
     async with DockerSandbox(engine=await door.open()) as sandbox:
         bench = bench_of(sandbox, image_id)
         async with bench.seat() as seat:
-            lost = await run_while(seat, sleeping(bench), door.shut)
+            lost = await run_while(bench, seat, sleeping(bench), door.shut)
             assert isinstance(lost, Failed)
             assert (lost.code, lost.retryable) == (ReasonCode.ENGINE_UNREACHABLE, True)
             again = await seat.run(bench.invocation(b"right"))
