@@ -19,8 +19,9 @@ from tests.e2e.crashes import becomes
 class SecondEngine:
     """`start`, `kill` and `stop` it as often as needed; its images and containers stay in its folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, **environment: str) -> None:
         self.folder = folder
+        self._environment = environment
         self.address = f"unix://{folder}/docker.sock"
         self._process: subprocess.Popen[bytes] | None = None
         self._log = open(folder / "log", "ab")  # noqa: SIM115 (closed by `end`)
@@ -33,7 +34,9 @@ class SecondEngine:
             "--bridge", "none", "--iptables=false", "--ip6tables=false", "--ip-forward=false",
         ]  # fmt: skip
         (self.folder / "pid").unlink(missing_ok=True)  # what a killed one left would stop the next
-        self._process = subprocess.Popen(command, stdout=self._log, stderr=self._log, start_new_session=True)
+        self._process = subprocess.Popen(
+            command, stdout=self._log, stderr=self._log, start_new_session=True, env={**os.environ, **self._environment}
+        )
         assert becomes(self.answers, 60), (self.folder / "log").read_text()[-3000:]
 
     def answers(self) -> bool:
@@ -104,12 +107,12 @@ def mounts_below(folder: Path) -> list[str]:
 
 
 @contextmanager
-def second_engine(folder: Path) -> Generator[SecondEngine]:
-    """A running engine; skipped, saying so, where none of one's own can be started."""
+def second_engine(folder: Path, **environment: str) -> Generator[SecondEngine]:
+    """A running engine with this in its environment; skipped, saying so, where none of one's own can be started."""
     if os.geteuid() != 0 or shutil.which("dockerd") is None:
         pytest.skip("an engine of the test's own needs root and dockerd")
     folder.mkdir()
-    engine = SecondEngine(folder)
+    engine = SecondEngine(folder, **environment)
     try:
         engine.start()
         yield engine
