@@ -177,17 +177,24 @@ class Connection:
             self._may_write.clear()
 
 
-class _Reader(asyncio.Protocol):
+class _Reader(asyncio.BufferedProtocol):
+    """Reads into one buffer: making a new one for every read would cost more than the read."""
+
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
+        self._buffer = memoryview(bytearray(_READ_BYTES))
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         transport.set_write_buffer_limits(high=2**20)
         self._connection.connected(transport)
 
-    def data_received(self, data: bytes) -> None:
-        self._connection.arrived(data)
+    def get_buffer(self, sizehint: int) -> memoryview:
+        del sizehint
+        return self._buffer
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self._connection.arrived(bytes(self._buffer[:nbytes]))
 
     def eof_received(self) -> bool:
         self._connection.ended("the box closed its output")
