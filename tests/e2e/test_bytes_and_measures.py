@@ -47,7 +47,7 @@ def test_every_byte_is_recorded_as_it_was_written(grader: Grader, tmp_path: Path
     )
     cases += (
         '      - {name: file, arguments: [file, "all bytes, large"], exit_code: any, stderr: {contains: a},'
-        ' output_files: {out.bin: {contains: a}}}\n'
+        " output_files: {out.bin: {contains: a}}}\n"
     )
     head = "runtime_profiles: [python]\nconditions:\n  - condition_type: program_behaves\n    cases:\n"
     (tmp_path / "task.yaml").write_text(head + cases)
