@@ -106,7 +106,7 @@ def test_kill_9_while_a_run_is_on_removes_its_box_at_once(grader: Grader, tmp_pa
 def test_a_record_that_is_being_written_is_refused_and_one_whose_writer_is_dead_is_not(
     grader: Grader, tmp_path: Path
 ) -> None:
-    write_task(tmp_path, 20)
+    write_task(tmp_path, 100)  # long enough that the second grader comes while the first still writes
     process = grade(tmp_path)
     process.wait_for("quick")
     refused = grader("run", "--resume", "record", GRADER_RUNTIME_DIR=str(tmp_path / "runtime"))
