@@ -5,6 +5,8 @@ The runs are real; their own CPU time, the engine's and the supervisor's are not
 
 from __future__ import annotations
 
+import cProfile
+import pstats
 import time
 
 from benchmarks.boxes import BenchmarkError
@@ -19,6 +21,16 @@ from grader.submission import Submission
 CASES = 100
 ANSWER = b"read\n"
 PROGRAM = "read line\necho $line\n"
+
+
+PLACES = {
+    "socket send and receive": ("of '_socket.socket'",),
+    "asyncio and anyio": ("/asyncio/", "/anyio/", "selectors.py", "contextlib.py"),
+    "pydantic": ("pydantic",),
+    "protocol and boxes": ("/grader/sandbox/",),
+    "plan, runner, judging": ("/grader/core/", "/grader/runner/", "/grader/scorers/", "/grader/matchers/"),
+}
+"""Where the client's time goes, by what stands in a profile's entries; waiting for the box is not counted."""
 
 
 async def measure(*, quick: bool) -> list[Measure]:
@@ -37,6 +49,24 @@ async def measure(*, quick: bool) -> list[Measure]:
             spent.append((time.process_time() - start) / (CASES * repetitions))
             if graded.verdict is None or graded.verdict.value is not Tri.TRUE:
                 raise BenchmarkError(f"the verdict is not true: {graded.verdict}")
+        shares = await _shares(runner, task, submission)
     warm = spent[1:]
-    details = {"runs": CASES * repetitions, "first_ms": round(spent[0] * 1e3, 3)}
+    details = {"runs": CASES * repetitions, "first_ms": round(spent[0] * 1e3, 3), "percent_in": shares}
     return [Measure("client CPU per run, judged", first_quartile(warm) * 1e3, "ms", 0.5, details)]
+
+
+async def _shares(runner: Runner, task: Task, submission: Submission) -> dict[str, int]:
+    """Of one profiled grading: percent of the time by place. The profiler makes small functions look larger."""
+    profile = cProfile.Profile()
+    profile.enable()
+    await runner.grade(task, submission)
+    profile.disable()
+    seconds = dict.fromkeys([*PLACES, "other"], 0.0)
+    entries: dict[tuple[str, int, str], tuple[int, int, float, float, object]] = pstats.Stats(profile).stats  # pyright: ignore
+    for (file, _, function), (_, _, own, _, _) in entries.items():
+        name = f"{file}:{function}"
+        if "select.epoll" in name:
+            continue
+        place = next((place for place, marks in PLACES.items() if any(mark in name for mark in marks)), "other")
+        seconds[place] += own
+    return {place: round(100 * value / sum(seconds.values())) for place, value in seconds.items()}

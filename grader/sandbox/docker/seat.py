@@ -147,6 +147,7 @@ class DockerSeat:
         self._compiled: CompileRecord | None = None
         self._boxes: OrderedDict[BoxKind, SeatBox] = OrderedDict()
         self._is_busy = False
+        self._last: tuple[Invocation, Job] | None = None  # a repetition is the very same invocation
         self._limits: EffectiveLimits | None = None
         self._last_kind: BoxKind
 
@@ -253,8 +254,10 @@ class DockerSeat:
                 self._services.boxes.discard(box)
 
     def _job(self, invocation: Invocation) -> Job:
+        if self._last is not None and self._last[0] is invocation:
+            return self._last[1]
         files = tuple(SubmissionFile(f.name, f.content, f.executable) for f in invocation.files)
-        return Job(
+        job = Job(
             command=(*self._program.run_command, *invocation.arguments),
             command_is_submission=self._program.command_is_submission,
             environment=invocation.environment,
@@ -263,6 +266,8 @@ class DockerSeat:
             collect=invocation.collect,
             limits=invocation.limits,
         )
+        self._last = (invocation, job)
+        return job
 
     async def _compile(self, program: Program, command: tuple[bytes, ...]) -> Compiled | Failed:
         limits = program.profile.compile_limits

@@ -16,8 +16,8 @@ import random
 import secrets
 import stat
 import time
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -98,20 +98,16 @@ class Slots:
     ) -> None:
         self._close()
 
-    @asynccontextmanager
-    async def held(self, cpus: tuple[int, ...], *, at_most_s: float = 600) -> AsyncGenerator[None]:
+    def held(self, cpus: tuple[int, ...], *, at_most_s: float = 600) -> AbstractAsyncContextManager[None]:
         """Use the slots of these CPUs. Raises NoSlotError if they do not come free within `at_most_s` seconds."""
-        taken: list[_Slot] = []
-        try:
-            if len(cpus) == 1 and self._take_at_once(self._slots[cpus[0]]):
-                taken.append(self._slots[cpus[0]])
-            else:
-                await self._take_in_time(cpus, taken, at_most_s)
-            yield
-        finally:
-            for slot in taken:
-                _unlock(slot)
-                slot.turn.release()
+        return _Held(self, cpus, at_most_s)
+
+    async def take(self, cpus: tuple[int, ...], taken: list[_Slot], at_most_s: float) -> None:
+        """For `held`: take the slots one by one into `taken`, which has what was taken also when it is cancelled."""
+        if len(cpus) == 1 and self._take_at_once(self._slots[cpus[0]]):
+            taken.append(self._slots[cpus[0]])
+        else:
+            await self._take_in_time(cpus, taken, at_most_s)
 
     def choose(self, count: int = 1) -> tuple[int, ...]:
         """CPUs for a new box: free ones first, with the fewest of our boxes. `give_back` them when the box is gone.
@@ -200,6 +196,34 @@ class Slots:
             path.unlink(missing_ok=True)
             os.close(descriptor)
             self._presence = None
+
+
+class _Held:
+    """Slots in use, for every run: by hand, because a generator's context costs several times as much."""
+
+    __slots__ = ("_at_most_s", "_cpus", "_slots", "_taken")
+
+    def __init__(self, slots: Slots, cpus: tuple[int, ...], at_most_s: float) -> None:
+        self._slots = slots
+        self._cpus = cpus
+        self._at_most_s = at_most_s
+        self._taken: list[_Slot] = []
+
+    async def __aenter__(self) -> None:
+        try:
+            await self._slots.take(self._cpus, self._taken, self._at_most_s)
+        except BaseException:
+            self._give_back()
+            raise
+
+    async def __aexit__(self, *_: object) -> None:
+        self._give_back()
+
+    def _give_back(self) -> None:
+        for slot in self._taken:
+            _unlock(slot)
+            slot.turn.release()
+        self._taken.clear()
 
 
 def _try_lock(descriptor: int | None) -> bool:

@@ -283,6 +283,7 @@ class Conversation:
         self._pings: list[int] = []
         self._clearing = 0
         self._run: _Pieces | None = None
+        self._encoded: requests.EncodedRequest | None = None
         self._stdin = memoryview(b"")
         self._stdin_sent = 0
         self._stdin_taken = 0
@@ -315,7 +316,9 @@ class Conversation:
         if stream != request.stream_stdin:
             request = replace(request, stream_stdin=stream)
         parts = [requests.encode_put(f.path, f.content, executable=f.executable, run_id=run_id) for f in files]
-        parts.append(requests.encode_run(run_id, request))
+        if self._encoded is None or self._encoded.request is not request:
+            self._encoded = requests.encode_request(request)
+        parts.append(requests.encode_run(run_id, self._encoded))
         parts.append(requests.encode_stdin(run_id, stdin[:STDIN_BUFFER_BYTES]))
         if not stream:
             parts.append(requests.encode_stdin_end(run_id))

@@ -94,10 +94,17 @@ def encode_put(path: bytes, content: bytes, *, executable: bool = False, run_id:
     return b"".join(frames)
 
 
-def encode_run(run_id: int, request: RunRequest) -> bytes:
-    """RUN_BEGIN and RUN_DATA: what is to be run. stdin and RUN_START come after it."""
-    if not 0 < run_id < UNKNOWN:
-        raise ValueError("a run id is a 64 bit number above 0")
+@dataclass(frozen=True, slots=True)
+class EncodedRequest:
+    """A request as it travels but for the run's id: the same for every repetition."""
+
+    request: RunRequest
+    begin: bytes
+    strings: bytes
+
+
+def encode_request(request: RunRequest) -> EncodedRequest:
+    """Check a request and encode it. Raises ValueError for what the box does not take."""
     strings = request.strings()
     r = request
     numbers = (
@@ -114,7 +121,22 @@ def encode_run(run_id: int, request: RunRequest) -> bytes:
     except struct.error as error:
         raise ValueError(f"a limit of the run is negative or too large: {error}") from error
     _check_maxima(request)
-    return b"".join([_frame(5, run_id, begin), *(_frame(6, run_id, chunk) for chunk in _chunks(strings))])
+    return EncodedRequest(request, begin, strings)
+
+
+def encode_run(run_id: int, request: RunRequest | EncodedRequest) -> bytes:
+    """RUN_BEGIN and RUN_DATA: what is to be run. stdin and RUN_START come after it."""
+    if not 0 < run_id < UNKNOWN:
+        raise ValueError("a run id is a 64 bit number above 0")
+    encoded = request if isinstance(request, EncodedRequest) else encode_request(request)
+    return _frame(5, run_id, encoded.begin) + _frames(6, run_id, encoded.strings)
+
+
+def _frames(kind: int, run_id: int, data: bytes) -> bytes:
+    """Data in as many frames as it needs; none for none."""
+    if 0 < len(data) <= PAYLOAD_MAX:
+        return _frame(kind, run_id, data)
+    return b"".join(_frame(kind, run_id, chunk) for chunk in _chunks(data))
 
 
 def _check_maxima(request: RunRequest) -> None:
@@ -151,7 +173,7 @@ def _above_maximum(request: RunRequest) -> str:
 
 def encode_stdin(run_id: int, data: bytes) -> bytes:
     """The next part of standard input. The caller keeps within the room (see PROTOCOL.md, stdin)."""
-    return b"".join(_frame(7, run_id, chunk) for chunk in _chunks(data))
+    return _frames(7, run_id, data)
 
 
 def encode_stdin_end(run_id: int) -> bytes:
