@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import threading
@@ -68,15 +69,38 @@ async def _watch(
     *,
     task_status: anyio.abc.TaskStatus[None],
 ) -> None:
-    with anyio.open_signal_receiver(*SIGNALS) as signals:
-        task_status.started()
-        async for number in signals:
-            caught.append(number)
-            if len(caught) == 1:
-                told("stopping: removing what is running (twice more to leave at once)")
-                scope.cancel()
-            elif len(caught) >= PATIENCE:
-                os._exit(INTERRUPTED_BY + number)
+    try:
+        with anyio.open_signal_receiver(*SIGNALS) as signals:
+            task_status.started()
+            async for number in signals:
+                caught.append(number)
+                if len(caught) == 1:
+                    told("stopping: removing what is running (twice more to leave at once)")
+                    scope.cancel()
+                elif len(caught) >= PATIENCE:
+                    os._exit(INTERRUPTED_BY + caught[0])
+    finally:
+        if caught:
+            _leave_at_once_from_now_on(caught[0])
+
+
+def _leave_at_once_from_now_on(first: int) -> None:
+    """What was under way has ended by the signal `first`: one more ends us with the same exit code, and not by itself.
+
+    While Python finalizes it would put the default back, so there they are ignored.
+    """
+
+    def leave(*_: object) -> None:
+        os._exit(INTERRUPTED_BY + first)
+
+    for number in SIGNALS:
+        signal.signal(number, leave)
+    atexit.register(_ignore_signals)
+
+
+def _ignore_signals() -> None:
+    for number in SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
 
 
 def first_error(error: BaseException) -> BaseException:

@@ -18,6 +18,7 @@ class SharedParts:
     def __init__(self) -> None:
         self._captured: dict[str, Captured] = {}
         self._bytes: dict[str, bytes] = {}
+        self._last_command: tuple[list[object], tuple[object, ...]] = ([], ())
 
     def put_into(self, document: object) -> None:
         """Replace what can be replaced in the body of a `run` line; anything unexpected stays, to be refused later."""
@@ -27,13 +28,19 @@ class SharedParts:
         entries = cast("dict[str, object]", outcome)
         command = entries.get("command")
         if isinstance(command, list):
-            entries["command"] = [self._part(part) for part in cast("list[object]", command)]
+            entries["command"] = self._command(cast("list[object]", command))
         for name in ("stdout", "stderr"):
             stream = _mapping(entries.get(name))
             captured = _mapping(stream.get("captured"))
             text = captured.get("text")
             if isinstance(text, str) and len(captured) == 1:
                 stream["captured"] = self._output(text) or captured
+
+    def _command(self, command: list[object]) -> tuple[object, ...]:
+        """Repetitions stand beside each other and have one command."""
+        if self._last_command[0] != command:
+            self._last_command = (command, tuple([self._part(part) for part in command]))
+        return self._last_command[1]
 
     def _part(self, part: object) -> object:
         if not isinstance(part, str):

@@ -28,9 +28,9 @@ def conversation(*texts: str, link: str | None = TRACE) -> bytes:
 
 
 def spans(*more: S) -> bytes:
-    """A trace in which 447 euros were charged."""
+    """A trace in which 447.05 euros were charged."""
     agent = S(1, "invoke_agent a", None, 0, 100, {"gen_ai.operation.name": "invoke_agent"})
-    charge = tool(2, "charge_card", arguments={"eur": 447}, gen_ai__tool__call__result="charged 447")
+    charge = tool(2, "charge_card", arguments={"eur": 447.05}, gen_ai__tool__call__result="charged 447.05")
     return json.dumps(request_json([agent, charge, *more])).encode()
 
 
@@ -43,7 +43,7 @@ def says(value: object = False, *, name: str = "claim", cites: Sequence[str] = (
 
 def lies(*cites: str) -> Say:
     """The answer that the claim is false."""
-    return says(True, cites=cites or ("M2", "T2"), rationale="447 were charged")
+    return says(True, cites=cites or ("M2", "T2"), rationale="447.05 were charged")
 
 
 def client(server: ScriptedJudge, options: HttpOptions = QUICK) -> HttpJudge:
