@@ -1,0 +1,1 @@
+"""Capture: spans of agents kept as evidence, in process or as they arrive over OTLP."""
