@@ -44,6 +44,14 @@ async def test_input_and_output_beyond_the_boxs_buffers_are_carried_whole(bench:
     assert outcome.stdout.captured.sha256 == hashlib.sha256(data).hexdigest()
 
 
+@pytest.mark.parametrize("anyio_backend", [("asyncio", {"use_uvloop": True})], ids=["uvloop"])
+async def test_another_event_loop_than_asyncios_own_carries_a_run(bench: Bench) -> None:
+    data = os.urandom(3 * 2**20)
+    async with bench.seat() as seat:
+        outcome = await outcome_of(seat, bench.invocation(b"echo", stdin=data))
+    assert outcome.stdout.captured.sha256 == hashlib.sha256(data).hexdigest()
+
+
 async def test_streamed_input_that_nobody_reads_does_not_hang(bench: Bench) -> None:
     async with bench.seat() as seat:
         outcome = await outcome_of(seat, bench.invocation(b"right", stdin=bytes(40 * 2**20)))

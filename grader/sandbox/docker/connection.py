@@ -15,7 +15,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Callable, Iterator
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, cast
 
 _HEADER_BYTES = 8
 _MOST_FRAME_BYTES = 2**24
@@ -185,9 +185,10 @@ class _Reader(asyncio.BufferedProtocol):
         self._buffer = memoryview(bytearray(_READ_BYTES))
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        transport.set_write_buffer_limits(high=2**20)
-        self._connection.connected(transport)
+        # Not checked by its class: another event loop's transport is none of asyncio's.
+        stream = cast("asyncio.Transport", transport)
+        stream.set_write_buffer_limits(high=2**20)
+        self._connection.connected(stream)
 
     def get_buffer(self, sizehint: int) -> memoryview:
         del sizehint
