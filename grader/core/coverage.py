@@ -44,6 +44,7 @@ class CoverageCode(StrEnum):
     RECORD_UNREADABLE = "record.unreadable"
     CAPACITY = "capacity"
     CAPTURE_FAILED = "capture.failed"
+    PROGRAM_STOPPED = "program.stopped"
 
     @property
     def text(self) -> str:
@@ -81,6 +82,7 @@ _TEXTS = {
     _C.RECORD_UNREADABLE: "a record of the input could not be read",
     _C.CAPACITY: "there was more than the reader keeps",
     _C.CAPTURE_FAILED: "the capture failed",
+    _C.PROGRAM_STOPPED: "the program was stopped, so it may not have sent everything",
 }
 
 

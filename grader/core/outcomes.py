@@ -114,6 +114,34 @@ class FileOutcome(BaseModel):
     detail: str | None = None
 
 
+class TraceOutcome(BaseModel):
+    """What a program sent to the trace endpoint that it was given: its own word, byte for byte, judged by nobody yet.
+
+    Only what was acknowledged is kept; everything that was not is counted, so that nothing is missing silently.
+    """
+
+    model_config = _FROZEN
+
+    messages: CapturedField = Captured.whole(b"")
+    """OTLP protobuf requests one after the other, each behind its length (4 bytes, big endian)."""
+    lines: CapturedField = Captured.whole(b"")
+    """OTLP/JSON requests, each on a line of its own."""
+    batches: int = 0
+    """Requests that were kept."""
+    refused: int = 0
+    """Requests that were answered with an error, because they were no trace or there was no room for them."""
+    refused_detail: str = ""
+    """Why the first of them was refused."""
+    cut: int = 0
+    """Requests that were not whole when the last process of the run was dead."""
+    connections: int = 0
+    connections_refused: int = 0
+    """Connections that were closed at once, because there were too many."""
+    received_bytes: int = 0
+    full: str = ""
+    """The bound beyond which nothing more was taken, in words; empty if it was not met."""
+
+
 class RunOutcome(BaseModel):
     """A run that took place: the exact command, what it did, and what came out."""
 
@@ -127,3 +155,5 @@ class RunOutcome(BaseModel):
     stdout: StreamOutcome
     stderr: StreamOutcome
     files: tuple[FileOutcome, ...] = ()
+    traces: TraceOutcome | None = None
+    """What it sent to its trace endpoint; None if the profile gives it none."""

@@ -38,6 +38,16 @@ class ProfileInForce(BaseModel):
     """The profile as it was written, with defaults filled in."""
 
     @property
+    def is_traced(self) -> bool:
+        """Whether programs have a trace endpoint."""
+        return self.body.get("traces") is not None
+
+    @property
+    def trusts_exporter(self) -> bool:
+        """Whether what a program sends to its trace endpoint can be all that it did."""
+        return self.is_traced and self.body.get("trusts_exporter") is True
+
+    @property
     def fingerprint(self) -> str:
         """SHA-256 (hex) over body and image id."""
         return digest({"body": self.body, "image_id": self.image_id})

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from grader.core.cases import ProgramBehaves, ProgramCase
 from grader.core.conditions import Condition
 from grader.core.expectation import Task
+from grader.core.tool_conditions import ToolCondition
 
 
 class NothingSelectedError(ValueError):
@@ -49,7 +50,7 @@ class Selection(BaseModel):
 def select(
     task: Task, *, cases: str | None = None, repetitions: int | None = None, profiles: Sequence[str] | None = None
 ) -> tuple[Task, Selection]:
-    """The effective task, and what was selected of the task.
+    """The effective task, and what was selected of the task. Conditions about traces stay as far as their cases do.
 
     `cases`: a part of the case's name (any case of letters), a pattern with `*` and `?`, or the case's number; several
     are separated by commas. Raises NothingSelectedError if no case is selected, ValueError if a condition other than
@@ -79,17 +80,41 @@ def select(
 
 def _keep_cases(task: Task, pattern: str) -> tuple[Condition, ...]:
     kept: list[Condition] = []
+    names = {
+        case.name for program in task.programs() for i, case in enumerate(program.cases) if _matches(case, i, pattern)
+    }
     for condition in task.conditions:
         if not isinstance(condition, ProgramBehaves):
             if any(isinstance(leaf, ProgramBehaves) for leaf in condition.leaves()):
-                raise ValueError(
-                    f"cases cannot be selected inside {condition.condition_type}: it means something else over fewer"
-                )
+                raise _means_something_else(condition)
+            if len(names) > 0 and _is_about(condition, names):
+                kept.append(condition)
             continue
         cases = tuple(case for index, case in enumerate(condition.cases) if _matches(case, index, pattern))
         if cases:
             kept.append(condition.model_copy(update={"cases": cases}))
     return tuple(kept)
+
+
+def _is_about(condition: Condition, names: set[str | None]) -> bool:
+    """Whether a condition about traces keeps its meaning over the cases with these names, or has none left.
+
+    Raises ValueError if it would mean something else: NOT or OR over some of the cases it is about.
+    """
+    leaves = tuple(condition.leaves())
+    if not all(isinstance(leaf, ToolCondition) for leaf in leaves):
+        return False
+    cases = [leaf.case for leaf in leaves if isinstance(leaf, ToolCondition)]
+    if not condition.composite:
+        return cases[0] is None or cases[0] in names
+    is_kept = {case is not None and case in names for case in cases}
+    if len(is_kept) > 1 or None in cases:
+        raise _means_something_else(condition)
+    return is_kept.pop()
+
+
+def _means_something_else(condition: Condition) -> ValueError:
+    return ValueError(f"cases cannot be selected inside {condition.condition_type}: it means something else over fewer")
 
 
 def _matches(case: ProgramCase, index: int, pattern: str) -> bool:

@@ -70,6 +70,19 @@ class CaseVerdict(BaseModel):
     cells: tuple[CellVerdict, ...]
 
 
+class ConditionCell(BaseModel):
+    """What a condition about traces says of one cell: of a case of a program condition, under one profile."""
+
+    model_config = _FROZEN
+
+    program: int
+    """Which of the task's `program_behaves` conditions the case is of, from left to right."""
+    case: int
+    name: str | None = None
+    """The case's."""
+    cell: CellVerdict
+
+
 class ConditionVerdict(BaseModel):
     """What one condition says: a leaf with its cases, or a composite with its parts."""
 
@@ -85,15 +98,20 @@ class ConditionVerdict(BaseModel):
     observation: str | None = None
     """Digest of the observation that it rests on."""
     cases: tuple[CaseVerdict, ...] = ()
+    cells: tuple[ConditionCell, ...] = ()
+    """Of a condition about the traces of runs: the cells that it was judged on. Left out when written if there are
+    none."""
     parts: tuple[ConditionVerdict, ...] = ()
     judged: JudgedVerdict | None = None
     """What a judge said, and what it had seen; None where no judge was asked. Then it is left out when written."""
 
     @model_serializer(mode="wrap")
-    def _without_empty_judged(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
+    def _without_what_most_lack(self, write: SerializerFunctionWrapHandler) -> dict[str, object]:
         plain: dict[str, object] = write(self)
         if self.judged is None:
             plain.pop("judged", None)
+        if len(self.cells) == 0:
+            plain.pop("cells", None)
         return plain
 
 

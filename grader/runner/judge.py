@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 
+from grader.core.agent_tasks import asks_for_traces, case_problems
 from grader.core.cases import ProgramBehaves
-from grader.core.conditions import condition_class
 from grader.core.expectation import Task
 from grader.core.judge_conditions import JudgeCondition
 from grader.core.observation import Observation, ProgramRuns
@@ -17,9 +17,11 @@ from grader.core.tool_conditions import ToolCondition
 from grader.core.tri import Tri
 from grader.core.verdict import CellVerdict, Finding, Verdict
 from grader.errors import Place, Problem, RecordError, TaskError
+from grader.scorers.base import Scorer
 from grader.scorers.composite import CompositeScorer
 from grader.scorers.program import ProgramExecutionScorer
-from grader.scorers.tool_scorers import tool_scorers
+from grader.scorers.tool_scorers import tool_scorers, trace_scorers
+from grader.scorers.traced_runs import TracedRunsScorer
 
 
 def judge_runs(
@@ -28,25 +30,45 @@ def judge_runs(
     """The verdict on a task from the runs of its plan. Pure. `cells`: those that are judged already."""
     payload = observation.payload
     submission = payload.submission_digest if isinstance(payload, ProgramRuns) else None
-    verdict = CompositeScorer((ProgramExecutionScorer(task, plan, cells),)).score(task, (observation,))
+    scorers: list[Scorer] = [ProgramExecutionScorer(task, plan, cells)]
+    if asks_for_traces(task):
+        scorers.extend(_trace_scorers(task, plan))
+    verdict = CompositeScorer(scorers).score(task, (observation,))
     return verdict.model_copy(update={"submission": submission})
+
+
+def _trace_scorers(task: Task, plan: Plan) -> Iterator[Scorer]:
+    from grader.runner.exported import exported_evidence  # most tasks ask for no traces: their readers are not loaded
+
+    evidence = exported_evidence(plan.profiles)
+    for scorer in trace_scorers(clock_skew_tolerance_ns=task.trace.clock_skew_tolerance_ns):
+        yield TracedRunsScorer(scorer, task, plan, evidence)
 
 
 def check_readable(task: Task) -> None:
     """Raises TaskError, naming every condition of the task that cannot be judged from runs. Call it before any run."""
-    readers = {ProgramBehaves}
-    unread = dict.fromkeys(leaf.condition_type for leaf in task.leaves() if type(leaf) not in readers)
-    if unread:
+    unread = dict.fromkeys(
+        leaf.condition_type for leaf in task.leaves() if not isinstance(leaf, ProgramBehaves | ToolCondition)
+    )
+    problems = [
+        Problem(f"{name} cannot be judged from the runs of a program", hint="use `grader judge` with a conversation")
+        for name in unread
+    ]
+    problems.extend(Problem(found.message, hint=found.hint) for found in case_problems(task))
+    if problems:
+        raise TaskError(problems)
+
+
+def check_traced(task: Task, untraced: Sequence[str]) -> None:
+    """Raises TaskError if the task has conditions about traces, and these profiles give programs no trace endpoint."""
+    if asks_for_traces(task) and len(untraced) > 0:
         raise TaskError(
-            Problem(f"{name} cannot be judged from the runs of a program", hint=_elsewhere(name)) for name in unread
+            Problem(
+                f"the profile {name} gives programs no trace endpoint, and the task has conditions about tools",
+                hint="name a profile with `traces: otlp`, such as python-agent",
+            )
+            for name in untraced
         )
-
-
-def _elsewhere(name: str) -> str:
-    cls = condition_class(name)
-    if cls is not None and issubclass(cls, JudgeCondition):
-        return "use `grader judge` with a conversation"
-    return "use `grader score` with a trace"
 
 
 def judge_tools(task: Task, observation: Observation | None) -> tuple[Verdict, tuple[str, ...]]:

@@ -30,7 +30,7 @@ from grader.runner.grading import (
     runs_of_other_hosts,
     seats_for,
 )
-from grader.runner.judge import check_readable
+from grader.runner.judge import check_readable, check_traced
 from grader.runner.programs import image_of, make_program, profiles_for
 from grader.runner.recording import Recording, check_resumable, record_facts
 from grader.runner.run import Rules
@@ -253,6 +253,7 @@ class Runner:
     async def _assigned(self, effective: Task, submission: Submission, selection: Selection | None) -> Assignment:
         check_readable(effective)
         profiles = profiles_for(effective, submission, self._runtimes)
+        check_traced(effective, [profile.name for profile in profiles if profile.profile.traces is None])
         in_force = [await self._in_force(profile) for profile in profiles]
         programs = {
             profile.name: make_program(profile, force, submission)

@@ -30,6 +30,17 @@ BASE_ENVIRONMENT = {
 }
 """What every run gets, before the profile's and the case's own variables. Nothing is inherited from anywhere else."""
 
+TRACE_PORT = 4318
+"""Where a program's trace endpoint listens on its own loopback: OTLP's own port over HTTP."""
+TRACE_ENVIRONMENT = {
+    "OTEL_TRACES_EXPORTER": "otlp",
+    "OTEL_EXPORTER_OTLP_ENDPOINT": f"http://127.0.0.1:{TRACE_PORT}",
+    "OTEL_EXPORTER_OTLP_PROTOCOL": "http/protobuf",
+    "OTEL_METRICS_EXPORTER": "none",
+    "OTEL_LOGS_EXPORTER": "none",
+}
+"""What a run gets beside `BASE_ENVIRONMENT` if the profile has `traces: otlp`: OpenTelemetry's own variables."""
+
 _PLACEHOLDER = re.compile(r"\{([a-z_]+)\}")
 _IMAGE_BY_DIGEST = re.compile(r"[a-z0-9][A-Za-z0-9._:/-]*@sha256:[0-9a-f]{64}")
 _FOLDER_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
@@ -154,6 +165,10 @@ class RuntimeProfile(_Part):
     """Folders beside /submission from which programs may be executed."""
     runtime: str | None = None
     """Another OCI runtime of the engine, such as `runsc`."""
+    traces: Literal["otlp"] | None = None
+    """`otlp`: programs get an OTLP/HTTP endpoint on their own loopback, and what they send there is kept."""
+    trusts_exporter: Annotated[bool, Field(strict=True)] = False
+    """Whether a program that ended by itself has sent all that it did, as far as checks of the trace can tell."""
     self_tests: tuple[SelfTest, ...] = ()
 
     @field_validator("suffixes")
@@ -172,6 +187,12 @@ class RuntimeProfile(_Part):
         _check_placeholders(self.run, {"entry", "out"} if self.compile is not None else {"entry"})
         if self.compile is not None and not any("{out}" in part for part in self.compile.argv):
             raise ValueError("compile.argv does not mention {out}: nothing would be there to run")
+        return self
+
+    @model_validator(mode="after")
+    def _trusts_what_is_there(self) -> RuntimeProfile:
+        if self.trusts_exporter and self.traces is None:
+            raise ValueError("trusts_exporter without traces: otlp: there is no exporter to trust")
         return self
 
     @model_validator(mode="after")
@@ -220,6 +241,10 @@ class RuntimeProfile(_Part):
         """Whether what is executed is the submission's own file: that it cannot start is then the program's fault."""
         return self.run[0].startswith(("{entry}", "{out}"))
 
+    def _unset(self) -> set[str]:
+        """Fields that came later and say nothing: without them a body is what it was before they came."""
+        return {"traces", "trusts_exporter"} if self.traces is None else set()
+
     def in_force(self, name: str, image_id: str) -> ProfileInForce:
         """What plan and record keep of this profile when it runs in the image with this id."""
         compile_limits = None
@@ -228,10 +253,10 @@ class RuntimeProfile(_Part):
         return ProfileInForce(
             name=name,
             image_id=image_id,
-            environment={**BASE_ENVIRONMENT, **self.environment},
+            environment={**BASE_ENVIRONMENT, **(TRACE_ENVIRONMENT if self.traces else {}), **self.environment},
             limits=self.limits,
             compile_limits=compile_limits,
-            body=self.model_dump(mode="json", exclude={"description", "default", "self_tests"}),
+            body=self.model_dump(mode="json", exclude={"description", "default", "self_tests", *self._unset()}),
         )
 
 

@@ -187,6 +187,16 @@ def tool_scorers(*, clock_skew_tolerance_ns: int = 0) -> tuple[Scorer, ...]:
     )
 
 
+def trace_scorers(*, clock_skew_tolerance_ns: int = 0) -> tuple[Scorer, ...]:
+    """A scorer for every tool condition, over a trace alone. Raises UsageError for a negative tolerance."""
+    return (
+        OtelToolCallScorer(),
+        OtelToolCallOrderScorer(clock_skew_tolerance_ns=clock_skew_tolerance_ns),
+        OtelToolsNotCalledScorer(),
+        OtelToolPrecededByScorer(clock_skew_tolerance_ns=clock_skew_tolerance_ns),
+    )
+
+
 def seen_in_messages(payload: ToolsPayload) -> ToolsPayload:
     """What the conversation alone shows of a payload: its paired calls and their order, and no times."""
     calls = tuple(

@@ -1,0 +1,69 @@
+"""From what a run sent to its trace endpoint to evidence: read outside the box, by the same readers as trace files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from grader.core.coverage import CoverageCode, CoverageReason
+from grader.core.endings import Ending
+from grader.core.observation import Acquisition, Observation
+from grader.core.outcomes import RunOutcome, TraceOutcome
+from grader.core.plan import PlannedRun, ProfileInForce
+from grader.core.self_reported import as_self_reported
+from grader.core.tool_calls import EvidenceSource, SourceRead, ToolsPayload
+from grader.errors import TraceError
+from grader.runner.score import observe_tools
+from grader.scorers.traced_runs import Evidence
+from grader.traces.reader import ReadOptions, TraceInput, read_traces
+from grader.traces.span_store import StoreLimits
+
+ENDPOINT = "the trace endpoint"
+"""How the source of a program's own spans is called."""
+_LIMITS = StoreLimits(max_spans=500_000, max_tool_spans=50_000, max_argument_bytes=32 << 20, max_proposals=50_000)
+"""One run's spans are those of one program; what it sends is bounded before, and this is a second line."""
+
+
+def exported_evidence(profiles: Sequence[ProfileInForce]) -> Evidence:
+    """Reads the traces of runs under these profiles, those of each run once."""
+    by_name = {profile.name: profile for profile in profiles}
+    known: dict[int, tuple[RunOutcome, Observation]] = {}
+
+    def evidence(planned: PlannedRun, outcome: RunOutcome, ending: Ending) -> Observation:
+        read = known.get(planned.index)
+        if read is None or read[0] is not outcome:
+            profile = by_name[planned.profile]
+            trusted_by = f"the profile {profile.name}, which trusts its exporter" if profile.trusts_exporter else None
+            read = known[planned.index] = (outcome, observe_exported(outcome, ending, trusted_by))
+        return read[1]
+
+    return evidence
+
+
+def observe_exported(outcome: RunOutcome, ending: Ending, trusted_by: str | None = None) -> Observation:
+    """What a run's own spans show. `trusted_by`: who vouches for its exporter; None: nobody.
+
+    Without a trace endpoint, unavailable. Raises nothing for anything that a program may have sent.
+    """
+    if outcome.traces is None:
+        why = ("the run had no trace endpoint (its profile does not say `traces: otlp`)",)
+        return Observation(acquisition=Acquisition.UNAVAILABLE, acquisition_reasons=why, payload=ToolsPayload())
+    payload = _read(outcome.traces)
+    return observe_tools(as_self_reported(payload, outcome, ending, trusted_by))
+
+
+def _read(traces: TraceOutcome) -> ToolsPayload:
+    sources = [
+        TraceInput.of_bytes(captured.kept, ENDPOINT)
+        for captured in (traces.messages, traces.lines)
+        if len(captured.kept) > 0
+    ]
+    try:
+        payload = read_traces(sources, ReadOptions(store_limits=_LIMITS)).payload()
+    except TraceError as error:
+        # Only in a record that was not written here: what is no trace is refused when it arrives.
+        reason = CoverageReason(code=CoverageCode.RECORD_UNREADABLE, detail=error.message[:500])
+        payload = ToolsPayload().model_copy(update={"coverage": ToolsPayload().coverage.with_reasons(reason)})
+    if len(payload.sources) > 0:
+        return payload
+    nothing = SourceRead(name=ENDPOINT, kind=EvidenceSource.TRACE, encoding="nothing was sent")
+    return payload.model_copy(update={"sources": (nothing,)})
