@@ -15,7 +15,7 @@ from decimal import Decimal, InvalidOperation
 from typing import BinaryIO, cast
 
 from grader.errors import Place, TraceError
-from grader.traces import otlp_json, otlp_protobuf
+from grader.traces import otlp_json, otlp_protobuf, received
 from grader.traces.compression import pieces
 from grader.traces.span import ReadNotes, Span
 
@@ -232,7 +232,7 @@ def _is_trace(value: object, notes: ReadNotes) -> bool:
     if isinstance(value, list):
         items = cast("list[object]", value)
         return len(items) == 0 or any(_is_trace(item, notes) for item in items if not isinstance(item, list))
-    return otlp_json.is_request(value) or otlp_json.is_other_signal(value)
+    return otlp_json.is_request(value) or otlp_json.is_other_signal(value) or received.is_note(value)
 
 
 def _of_value(value: object, notes: ReadNotes) -> Iterator[Span]:
@@ -241,6 +241,8 @@ def _of_value(value: object, notes: ReadNotes) -> Iterator[Span]:
             yield from otlp_json.spans_of_request(cast("otlp_json.Json", item), notes)
         elif otlp_json.is_other_signal(item):
             notes.other_signals += 1
+        elif received.is_note(item):
+            received.read_note(item, notes)
         else:
             notes.bad_record("an entry of a list that is no OTLP request")
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
@@ -25,6 +26,7 @@ from grader.core.tool_calls import (
     VocabularyCount,
 )
 from grader.errors import Place, TraceError
+from grader.traces import received
 from grader.traces.coverage import Reasons, check_proposals, check_trace, reversed_spans
 from grader.traces.otlp import ReadLimits, read_spans
 from grader.traces.span import ReadNotes, Span
@@ -38,10 +40,18 @@ _LISTED = 20
 
 @dataclass(frozen=True, slots=True)
 class TraceInput:
-    """One source of spans: a name for reports, and how to open it (read in binary, closed after reading)."""
+    """One source of spans: a name for reports, and how to open it (read in binary, closed after reading).
+
+    A source whose spans are in this process already gives them with `spans`, and is never opened.
+    """
 
     name: str
-    open: Callable[[], BinaryIO]
+    open: Callable[[], BinaryIO] = BytesIO
+    spans: Callable[[ReadNotes], Iterable[Span]] | None = None
+    trace_ids: tuple[str, ...] = ()
+    """The traces that the source is about (lower-case hex); none: all that it holds."""
+    declared_by: str | None = None
+    """Who declares that the source is complete; None: nobody."""
 
     @classmethod
     def of_path(cls, path: Path) -> TraceInput:
@@ -76,8 +86,7 @@ def read_traces(
     for source in sources:
         notes = ReadNotes()
         try:
-            with source.open() as stream:
-                spans, encoding = read_spans(stream, source.name, notes, options.read_limits)
+            with _opened(source, notes, options.read_limits) as (spans, encoding):
                 for span in spans:
                     evidence.store.add(span, notes)
                     if also is not None:
@@ -92,8 +101,19 @@ def read_traces(
                 where=Place(source.name),
                 hint="a trace id is 32 hex digits and a span id 16, not all zero",
             )
+        received.check_awaited(notes)
         evidence.sources.append((source.name, encoding, notes))
     return evidence
+
+
+@contextmanager
+def _opened(source: TraceInput, notes: ReadNotes, limits: ReadLimits) -> Generator[tuple[Iterable[Span], str]]:
+    """The spans of a source, and the name of its encoding."""
+    if source.spans is not None:
+        yield source.spans(notes), "captured"
+        return
+    with source.open() as stream:
+        yield read_spans(stream, source.name, notes, limits)
 
 
 @dataclass(slots=True)
@@ -160,6 +180,8 @@ class TraceEvidence:
                 reasons.add(CoverageCode.CAPACITY, f"{name}: {notes.capacity}")
             if notes.unreadable_records:
                 reasons.add(CoverageCode.RECORD_UNREADABLE, f"{name}: {notes.record_detail}", notes.unreadable_records)
+            for (code, detail), count in sorted(notes.reported.items()):
+                reasons.add(code, f"{name}: {detail}" if detail else name, count)
             if notes.unreadable_spans:
                 reasons.add(CoverageCode.SPAN_UNREADABLE, notes.unreadable_detail, notes.unreadable_spans)
 

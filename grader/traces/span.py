@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
+from grader.core.coverage import CoverageCode
+
 
 class Unreadable(Enum):
     """The value of an attribute that is there and cannot be used."""
@@ -101,6 +103,14 @@ class ReadNotes:
     capacity: str = ""
     other_signals: int = 0
     warnings: set[str] = field(default_factory=set[str])
+    reported: dict[tuple[CoverageCode, str], int] = field(default_factory=dict[tuple[CoverageCode, str], int])
+    """What whoever captured the source says against its completeness: (reason, detail) -> how often."""
+    awaited: set[str] = field(default_factory=set[str])
+    """Digests of what a sender was told to send again, and did not send until now."""
+
+    def report(self, code: CoverageCode, detail: str = "", count: int = 1) -> None:
+        """A reason against completeness, told by whoever captured the source."""
+        self.reported[code, detail] = self.reported.get((code, detail), 0) + count
 
     def bad_span(self, why: str) -> None:
         """A span that had to be left out."""
