@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from grader.api import Choice, Runner, grade, grade_sync, score
+    from grader.capture.local import LocalTraceCapture
+    from grader.capture.request import CapturedRequest
     from grader.core.cases import InputFile, OutputFile, ProgramBehaves, ProgramCase
     from grader.core.conditions import AllOf, AnyOf, Condition, Not
     from grader.core.dimensions import Category, Dimension, Grade, Preset
@@ -58,6 +60,8 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "grader.api": ("Choice", "Runner", "grade", "grade_sync", "score"),
+    "grader.capture.local": ("LocalTraceCapture",),
+    "grader.capture.request": ("CapturedRequest",),
     "grader.core.cases": ("InputFile", "OutputFile", "ProgramBehaves", "ProgramCase"),
     "grader.core.conditions": ("AllOf", "AnyOf", "Condition", "Not"),
     "grader.core.expectation": ("Expectation", "Task"),
@@ -106,6 +110,7 @@ __all__ = [
     "Acquisition",
     "AllOf",
     "AnyOf",
+    "CapturedRequest",
     "CaseVerdict",
     "Category",
     "CellVerdict",
@@ -121,6 +126,7 @@ __all__ = [
     "InputFile",
     "JudgeSettings",
     "Limits",
+    "LocalTraceCapture",
     "MatchesObjective",
     "MeetsDimensions",
     "Not",

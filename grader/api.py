@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol, runtime_checkable
 
 import anyio
 
+from grader.capture.sources import find, folder_of_source
 from grader.core.durations import parse_duration_ns
 from grader.core.tool_arguments import ContentRules, Redactor
 from grader.core.verdict import Verdict
@@ -21,7 +23,17 @@ from grader.traces.reader import TraceInput
 
 __all__ = ["EVERYTHING", "Choice", "Graded", "Runner", "SubmissionLike", "TaskLike", "grade", "grade_sync", "score"]
 
-EvidenceLike = TraceInput | Path | str | bytes
+
+@runtime_checkable
+class Captured(Protocol):
+    """What holds evidence in this process: a request of a `LocalTraceCapture`, or a whole capture."""
+
+    def evidence(self) -> TraceInput | tuple[TraceInput, ...]:
+        """All it holds now."""
+        ...
+
+
+EvidenceLike = TraceInput | Captured | Path | str | bytes
 ConversationLike = Conversation | Path | str | bytes
 
 
@@ -59,8 +71,10 @@ def score(  # noqa: PLR0913 - what is said of the evidence, all optional and by 
 ) -> Graded:
     """Judge the tool conditions of a task on traces of what an agent did, and on its conversation. Runs nothing.
 
-    `evidence`: paths of files or folders, or traces as bytes; together they are one observation, and there may be none
-    if there is a `conversation`. `complete` declares that nothing is missing; what checks find against it still counts.
+    `evidence`: requests of a `LocalTraceCapture`, paths of files or folders, or traces as bytes; together they are one
+    observation. There may be none if there is a `conversation`, or if the task names a `trace_source`. With requests
+    among them only their traces count, also of what is in files. `complete` declares that nothing is missing; what
+    checks find against it still counts.
     `clock_skew_tolerance`: such as `"5ms"`, or whole nanoseconds; None: the task's. `retain_content=False` keeps names
     and times only; `redactor` gets the name and value of each argument and gives what to keep. `record`: a folder for a
     record, which `replay` judges again; None for none.
@@ -69,7 +83,7 @@ def score(  # noqa: PLR0913 - what is said of the evidence, all optional and by 
     for what cannot be meant, PrerequisiteError if a package for a compression is missing or the record cannot be
     written.
     """
-    given = [evidence] if isinstance(evidence, TraceInput | Path | str | bytes) else list(evidence)
+    given = [evidence] if isinstance(evidence, TraceInput | Captured | Path | str | bytes) else list(evidence)
     try:
         tolerance_ns = None if clock_skew_tolerance is None else parse_duration_ns(clock_skew_tolerance)
     except ValueError as error:
@@ -77,7 +91,7 @@ def score(  # noqa: PLR0913 - what is said of the evidence, all optional and by 
     wanted = load_scorable(task)
     return score_evidence(
         Evidence(
-            traces=[source for one in given for source in _sources(one)],
+            traces=_traces(given, wanted.trace.trace_source),
             conversation=_conversation(conversation),
             complete=complete,
             rules=ContentRules(retain_content=retain_content, redactor=redactor),
@@ -88,9 +102,26 @@ def score(  # noqa: PLR0913 - what is said of the evidence, all optional and by 
     )
 
 
+def _traces(given: Sequence[EvidenceLike], source: str | None) -> list[TraceInput]:
+    """What was given; with a `source`, the folder of it in each folder, or with nothing given the source itself."""
+    if source is None:
+        return [trace for one in given for trace in _sources(one)]
+    if len(given) == 0:
+        return list(find(source).evidence())
+    if not all(isinstance(one, Path | str) for one in given):
+        raise UsageError(
+            f"the traces are given twice: the task takes them from the source {source!r}",
+            hint="give no evidence, or leave trace_source out of the task",
+        )
+    return list(trace_inputs(folder_of_source(Path(one), source) for one in given if isinstance(one, Path | str)))
+
+
 def _sources(evidence: EvidenceLike) -> Sequence[TraceInput]:
     if isinstance(evidence, TraceInput):
         return (evidence,)
+    if isinstance(evidence, Captured):
+        held = evidence.evidence()
+        return (held,) if isinstance(held, TraceInput) else held
     return (TraceInput.of_bytes(evidence),) if isinstance(evidence, bytes) else trace_inputs([Path(evidence)])
 
 

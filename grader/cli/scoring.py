@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from grader.capture.sources import folder_of_source
 from grader.cli.console import Console
 from grader.cli.exit_codes import NOTHING_SELECTED
 from grader.cli.output import Output
@@ -53,7 +54,7 @@ def score_request(request: ScoreRequest, console: Console, output: Output) -> in
     tolerance_ns = _tolerance_ns(request.clock_skew_tolerance)
     task = load_scorable(task_file)
     try:
-        evidence = _evidence(request)
+        evidence = _evidence(request, task.trace.trace_source)
     except NoEvidenceError as error:
         console.say(f"nothing selected: {error.message}")
         return NOTHING_SELECTED
@@ -91,8 +92,13 @@ def _tolerance_ns(written: str | None) -> int | None:
         raise UsageError(f"--clock-skew-tolerance: {error}", hint="--clock-skew-tolerance 5ms") from error
 
 
-def _evidence(request: ScoreRequest) -> Evidence:
-    traces = [source for named in request.evidence for source in _sources(named)]
+def _evidence(request: ScoreRequest, source: str | None) -> Evidence:
+    if source is not None and not request.evidence:
+        raise UsageError(
+            f"the task takes its traces from the source {source!r}, which is known in a Python program only",
+            hint="name the folder that `grader receive` wrote to, or leave trace_source out of the task",
+        )
+    traces = [found for named in request.evidence for found in _sources(named, source)]
     if request.evidence and not traces:
         raise NoEvidenceError(f"there is no file in {', '.join(request.evidence)}")
     return Evidence(
@@ -103,11 +109,11 @@ def _evidence(request: ScoreRequest) -> Evidence:
     )
 
 
-def _sources(named: str) -> Iterator[TraceInput]:
+def _sources(named: str, source: str | None) -> Iterator[TraceInput]:
     if named == STDIN:
         yield TraceInput(STDIN_NAME, _standard_input)
     else:
-        yield from trace_inputs([Path(named)])
+        yield from trace_inputs([Path(named) if source is None else folder_of_source(Path(named), source)])
 
 
 def _conversation(named: str | None) -> Conversation | None:

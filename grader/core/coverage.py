@@ -27,6 +27,7 @@ class CoverageCode(StrEnum):
     SPAN_UNFINISHED = "span.unfinished"
     SPAN_PENDING = "span.pending"
     SPAN_LATE = "span.late"
+    SPAN_UNLINKED = "span.unlinked"
     SPAN_UNREADABLE = "span.unreadable"
     SPAN_CONFLICT = "span.conflict"
     PARENT_MISSING = "parent.missing"
@@ -65,6 +66,7 @@ _TEXTS = {
     _C.SPAN_UNFINISHED: "a span had not ended",
     _C.SPAN_PENDING: "a span was announced and never came",
     _C.SPAN_LATE: "a span arrived after its trace was taken as complete",
+    _C.SPAN_UNLINKED: "a span of an agent belongs to no request, and may belong to this one",
     _C.SPAN_UNREADABLE: "a span has no usable identity, so it was left out",
     _C.SPAN_CONFLICT: "two different records have the same span id",
     _C.PARENT_MISSING: "a span's parent is not there",

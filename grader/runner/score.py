@@ -19,7 +19,7 @@ from grader.messages.conversation import MAX_BYTES, Conversation, read_conversat
 from grader.runner.graded import Graded
 from grader.runner.judge import check_scorable, judge_tools
 from grader.store import EntryHeader, RecordFacts, RecordWriter
-from grader.traces.reader import ReadOptions, TraceEvidence, TraceInput, read_traces
+from grader.traces.reader import CAPTURED, ReadOptions, TraceEvidence, TraceInput, read_traces
 from grader.traces.span import Span
 
 DECLARED_BY = "the caller"
@@ -61,7 +61,7 @@ def score_evidence(
         task=effective,
         observation=observation,
         verdict=verdict,
-        warnings=warnings,
+        warnings=(*warnings, *_nothing_captured(observation)),
     )
     return graded if record is None else keep_evidence(graded, record)
 
@@ -97,20 +97,39 @@ def read_evidence(evidence: Evidence, also: Callable[[Span], None] | None = None
     `also` gets every span of the sources too, as it is read.
     """
     conversation, rules = evidence.conversation, evidence.rules
-    declared_by = DECLARED_BY if evidence.complete else None
+    declared_by = DECLARED_BY if evidence.complete else _declared_by(evidence.traces)
     if len(evidence.traces) == 0:
         if conversation is None:
             raise NoEvidenceError("there is no evidence", hint="name a trace, a folder of traces, or a conversation")
         payload = conversation.payload(rules)
         return payload.declared_complete(DECLARED_BY) if evidence.complete else payload
     read = read_traces(evidence.traces, ReadOptions(content=rules), also)
+    captured = sorted({trace_id for source in evidence.traces for trace_id in source.trace_ids}) or None
     if conversation is None:
-        return read.payload(declared_by=declared_by)
+        return read.payload(captured, declared_by=declared_by)
     linked = conversation.trace_ids
     # Without any link nobody knows which trace belongs to it: all count, and absences are undetermined.
-    trace_ids = linked if len(linked) > 0 else None
+    trace_ids = linked if len(linked) > 0 else captured
     payload = read.payload(trace_ids, conversation.parent_span_ids, declared_by=declared_by)
     return _with_left_out(with_messages(payload, conversation.payload(rules)), read, linked)
+
+
+def _declared_by(sources: Sequence[TraceInput]) -> str | None:
+    """Who declares the sources complete, if somebody does for every one of them."""
+    declared = {source.declared_by for source in sources}
+    return None if None in declared else "; ".join(sorted(one for one in declared if one is not None)) or None
+
+
+def _nothing_captured(observation: Observation) -> tuple[str, ...]:
+    """A warning for each captured request with no span but its own: most likely nothing records the agent."""
+    payload = observation.payload
+    if not isinstance(payload, ToolsPayload):
+        return ()
+    return tuple(
+        f"{source.name} has no span of an agent: is it instrumented, with the capture's tracer provider?"
+        for source in payload.sources
+        if source.encoding == CAPTURED and source.spans <= 1
+    )
 
 
 def read_conversation_file(path: Path) -> Conversation:

@@ -36,6 +36,8 @@ from grader.traces.unify import by_time, unify
 from grader.traces.vocabularies.base import Proposal, Role
 
 _LISTED = 20
+CAPTURED = "captured"
+"""What stands for the encoding of spans that are in this process already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +112,7 @@ def read_traces(
 def _opened(source: TraceInput, notes: ReadNotes, limits: ReadLimits) -> Generator[tuple[Iterable[Span], str]]:
     """The spans of a source, and the name of its encoding."""
     if source.spans is not None:
-        yield source.spans(notes), "captured"
+        yield source.spans(notes), CAPTURED
         return
     with source.open() as stream:
         yield read_spans(stream, source.name, notes, limits)

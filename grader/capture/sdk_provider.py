@@ -1,0 +1,124 @@
+"""The OpenTelemetry SDK's side of a capture: a tracer provider without limits, and a processor that hears of spans."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from contextvars import ContextVar
+
+from opentelemetry.context import Context
+from opentelemetry.sdk.trace import ReadableSpan, Span, SpanLimits, SpanProcessor, TracerProvider
+from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
+from opentelemetry.sdk.trace.sampling import ALWAYS_ON
+
+from grader.capture.sdk_spans import content_bytes
+from grader.capture.trace_buffer import KeptTrace, TraceBuffer
+
+SdkBuffer = TraceBuffer[ReadableSpan]
+SdkTrace = KeptTrace[ReadableSpan]
+
+_begins_request: ContextVar[bool] = ContextVar("grader_begins_request", default=False)
+
+
+class BufferingProcessor(SpanProcessor):
+    """Puts spans into a buffer. `is_own`: they are of the capture's own provider. Never raises into the agent."""
+
+    def __init__(self, buffer: SdkBuffer, *, is_own: bool) -> None:
+        self._buffer = buffer
+        self._is_own = is_own
+
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+        """A span begins."""
+        context = span.get_span_context()
+        if _begins_request.get():
+            return  # the buffer is told by who begins it
+        try:
+            self._buffer.start(context.trace_id, context.span_id, span)
+            if not self._is_own:
+                self._buffer.undeclare(context.trace_id)
+        except Exception as error:  # noqa: BLE001 - becomes a reason why the evidence is not complete
+            self._buffer.fail(context.trace_id, f"{type(error).__name__}: {str(error)[:200]}")
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """A span has ended: its end and its content are taken in together."""
+        context = span.get_span_context()
+        if context is None:
+            return
+        try:
+            size = content_bytes(span)
+        except Exception as error:  # noqa: BLE001 - becomes a reason why the evidence is not complete
+            self._buffer.fail(context.trace_id, f"{type(error).__name__}: {str(error)[:200]}")
+            size = 0
+        self._buffer.end(context.trace_id, context.span_id, span, size)
+
+    def shutdown(self) -> None:
+        """The provider ends. Of a provider that is not ours this ends nothing."""
+        if self._is_own:
+            self._buffer.close()
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        """Nothing is held back."""
+        return True
+
+
+class SystemIds(RandomIdGenerator):
+    """Ids from the system. The SDK's own come from `random`, which programs seed: then requests get equal ids."""
+
+    def generate_span_id(self) -> int:
+        """64 random bits, not all 0."""
+        return int.from_bytes(os.urandom(8), "big") or 1
+
+    def generate_trace_id(self) -> int:
+        """128 random bits, not all 0."""
+        return int.from_bytes(os.urandom(16), "big") or 1
+
+
+def unlimited_provider(buffer: SdkBuffer) -> TracerProvider:
+    """A provider that samples everything and cuts nothing, whatever the environment says; its spans go to `buffer`."""
+    none = SpanLimits.UNSET
+    limits = SpanLimits(
+        max_attributes=none,
+        max_events=none,
+        max_links=none,
+        max_span_attributes=none,
+        max_event_attributes=none,
+        max_link_attributes=none,
+        max_attribute_length=none,
+        max_span_attribute_length=none,
+    )
+    provider = TracerProvider(sampler=ALWAYS_ON, id_generator=SystemIds(), span_limits=limits, shutdown_on_exit=False)
+    provider.add_span_processor(BufferingProcessor(buffer, is_own=True))
+    return provider
+
+
+def begin_request(provider: TracerProvider, buffer: SdkBuffer, name: str) -> tuple[Span, SdkTrace]:
+    """The root span of a new trace, known to the buffer before anybody else can know it."""
+    token = _begins_request.set(True)
+    try:
+        span = provider.get_tracer("grader").start_span(name, context=Context())
+    finally:
+        _begins_request.reset(token)
+    assert isinstance(span, Span)
+    context = span.get_span_context()
+    return span, buffer.begin(context.trace_id, context.span_id, span)
+
+
+_followed: weakref.WeakSet[SdkBuffer] = weakref.WeakSet()
+
+
+def follow_forks(buffer: SdkBuffer) -> None:
+    """From now on a fork of the process is told to the buffer, in the parent and in the child."""
+    _followed.add(buffer)
+
+
+def _in_parent() -> None:
+    for buffer in tuple(_followed):
+        buffer.forked()
+
+
+def _in_child() -> None:
+    for buffer in tuple(_followed):
+        buffer.reset_in_child()
+
+
+os.register_at_fork(after_in_parent=_in_parent, after_in_child=_in_child)
