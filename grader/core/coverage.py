@@ -117,9 +117,14 @@ class Coverage(BaseModel):
         return self.declared_by is not None and len(self.reasons) == 0
 
     def why_not_complete(self) -> tuple[CoverageReason, ...]:
-        """All reasons against completeness, with the missing declaration among them; empty when complete."""
-        undeclared = () if self.declared_by is not None else (CoverageReason(code=CoverageCode.NOT_DECLARED),)
-        return undeclared + self.reasons
+        """All reasons against completeness, with the missing declaration among them; empty when complete.
+
+        That evidence is a program's own word says already why nobody declared it.
+        """
+        is_said = any(reason.code is CoverageCode.SELF_REPORTED for reason in self.reasons)
+        if self.declared_by is not None or is_said:
+            return self.reasons
+        return (CoverageReason(code=CoverageCode.NOT_DECLARED), *self.reasons)
 
     def has(self, code: CoverageCode) -> bool:
         """Whether `code` is among the reasons against completeness."""

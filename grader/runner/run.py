@@ -18,7 +18,8 @@ from grader.core.observation import CompileRecord, MissingRun, RunRecord
 from grader.core.outcomes import RunOutcome
 from grader.core.plan import PlannedRun
 from grader.core.reasons import ReasonCode, ReasonKind
-from grader.sandbox.base import Failed, Program, Sandbox, Seat
+from grader.runtimes.profile import TRACE_PORT
+from grader.sandbox.base import Failed, Port, Program, Sandbox, Seat
 from grader.scorers.runs import judge_compile
 
 RUNS_PER_SEAT = 16
@@ -127,13 +128,26 @@ class _Worker:
             if attempt > self.rules.retries or not again:
                 self.queue.blocked = missing
             return RunRecord(index=run.index, attempt=attempt, missing=missing), again
-        outcome = await seat.run(run.invocation)
+        outcome = await self._run(seat, run)
         if isinstance(outcome, Failed):
             await holder.give_back()
             missing = MissingRun(code=outcome.code, detail=outcome.detail)
             return RunRecord(index=run.index, attempt=attempt, missing=missing), outcome.retryable
         record = RunRecord(index=run.index, attempt=attempt, outcome=outcome)
         return record, was_starved(outcome, run)
+
+    async def _run(self, seat: Seat, run: PlannedRun) -> RunOutcome | Failed:
+        """One run; what it sends to its trace endpoint, if it has one, is part of its outcome."""
+        if not self.queue.program.profile.is_traced:
+            return await seat.run(run.invocation)
+        # Most profiles have no endpoint: what receives and checks spans is not loaded for them.
+        from grader.capture.exported_spans import ExportedSpans
+
+        spans = ExportedSpans(Port(TRACE_PORT))
+        outcome = await seat.run(run.invocation, spans)
+        if isinstance(outcome, Failed):
+            return outcome
+        return outcome.model_copy(update={"traces": spans.outcome()})
 
 
 def was_starved(outcome: RunOutcome, run: PlannedRun) -> bool:

@@ -76,6 +76,53 @@ class Facts:
     """What this engine cannot enforce, in words."""
 
 
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A port on a program's own loopback, on which the sandbox listens for it, and its bounds."""
+
+    number: int
+    connections_at_once: int = 32
+    """Who comes later waits until one is closed."""
+    connections_in_all: int = 10_000
+    most_bytes: int = 64 * 2**20
+    """That the program can send, over all connections."""
+
+
+@dataclass(frozen=True, slots=True)
+class PortSeen:
+    """What came to a port in all. `refused`: connections beyond the bound. `is_full`: more bytes than were taken."""
+
+    connections: int
+    refused: int = 0
+    received_bytes: int = 0
+    is_full: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a program gets back on a connection, and whether the connection is closed after it."""
+
+    data: bytes = b""
+    closes: bool = False
+
+
+class Ear(Protocol):
+    """Hears what a program sends to its port in one run. The bytes are hostile; nothing here may raise or wait."""
+
+    @property
+    def port(self) -> Port:
+        """Where to listen, from before the start of the run."""
+        ...
+
+    def hear(self, connection: int, data: bytes) -> Reply:
+        """The next bytes of a connection, or `b""` for its end. Connections are numbered from 1."""
+        ...
+
+    def finish(self, seen: PortSeen) -> None:
+        """Every process of the run is dead: nothing more comes. Not called if the box was lost."""
+        ...
+
+
 class Seat(Protocol):
     """A submission ready to run under one profile."""
 
@@ -84,8 +131,10 @@ class Seat(Protocol):
         """The compile run; None if the profile does not compile."""
         ...
 
-    async def run(self, invocation: Invocation) -> RunOutcome | Failed:
-        """Execute one invocation. Bounded: it returns within the invocation's wall limit and a fixed grace.
+    async def run(self, invocation: Invocation, ear: Ear | None = None) -> RunOutcome | Failed:
+        """Execute one invocation. With an `ear`, the program can connect to its port.
+
+        Bounded: it returns within the invocation's wall limit and a fixed grace.
 
         When cancelled, the box is removed before the cancellation goes on.
         """

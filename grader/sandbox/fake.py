@@ -30,7 +30,7 @@ from grader.core.limits import EffectiveLimits, nanoseconds
 from grader.core.observation import CompileRecord, MissingRun
 from grader.core.outcomes import FileOutcome, Measures, RunOutcome, StopCause, StreamOutcome
 from grader.core.plan import Invocation
-from grader.sandbox.base import Facts, Failed, ImageSource, Program, Sandbox, Seat
+from grader.sandbox.base import Ear, Facts, Failed, ImageSource, PortSeen, Program, Sandbox, Seat
 
 SIGKILL = 9
 SIGXFSZ = 25
@@ -55,6 +55,9 @@ class Behaviour:
     """`math.inf`: it never ends by itself."""
     peak_memory_bytes: int = 2**20
     """Above the limit: the kernel kills a process of the run. Whether it was the main one is said by `signal`."""
+    sends: tuple[tuple[bytes, ...], ...] = ()
+    """What it sends to its port: a connection each, one after the other, as the pieces in which its bytes arrive. A
+    connection that the other side closes is not sent the rest. Without a port, nobody hears it."""
     measures: Mapping[str, object] = field(default_factory=dict[str, object])
     """Fields of `Measures` to be reported exactly so, whatever follows from the rest."""
 
@@ -167,6 +170,8 @@ class FakeSandbox:
         self._clock = clock if clock is not None else InstantClock()
         self._facts = facts if facts is not None else Facts(host={"engine": "fake"})
         self.calls: list[Call] = []
+        self.answers: list[tuple[bytes, ...]] = []
+        """For every run with a port, what each of its connections was answered."""
         self.compile_count = 0
         self.seats_open = 0
         self.is_open = False
@@ -203,7 +208,7 @@ class FakeSandbox:
         finally:
             self.seats_open -= 1
 
-    async def execute(self, program: Program, invocation: Invocation) -> RunOutcome | Failed:
+    async def execute(self, program: Program, invocation: Invocation, ear: Ear | None = None) -> RunOutcome | Failed:
         """One run by the script: what a seat does."""
         same = sum(
             call.invocation.digest == invocation.digest and call.program.submission_digest == program.submission_digest
@@ -216,6 +221,8 @@ class FakeSandbox:
             return await _no_behaviour(answer)
         command = (*program.run_command, *invocation.arguments)
         present = {file.name: file.content for file in invocation.files}
+        if ear is not None:
+            self.answers.append(_sent(answer, ear))
         return await self._play(answer, command, program.command_is_submission, invocation, present)
 
     async def _compile(self, program: Program) -> CompileRecord | Failed | None:
@@ -281,14 +288,35 @@ class _FakeSeat:
     def compiled(self) -> CompileRecord | None:
         return self._compiled
 
-    async def run(self, invocation: Invocation) -> RunOutcome | Failed:
+    async def run(self, invocation: Invocation, ear: Ear | None = None) -> RunOutcome | Failed:
         if self._is_busy:
             raise RuntimeError("a seat runs one invocation at a time")
         self._is_busy = True
         try:
-            return await self._sandbox.execute(self._program, invocation)
+            return await self._sandbox.execute(self._program, invocation, ear)
         finally:
             self._is_busy = False
+
+
+def _sent(behaviour: Behaviour, ear: Ear) -> tuple[bytes, ...]:
+    """Let the ear hear what a program sends, within the bounds of its port; what it answers."""
+    port, received, answers = ear.port, 0, list[bytes]()
+    is_full, refused = False, 0
+    for number, pieces in enumerate(() if behaviour.start_error is not None else behaviour.sends, start=1):
+        if number > port.connections_in_all or is_full:
+            refused = 0 if is_full else 1  # beyond the first one nobody listens any more
+            break
+        said = b""
+        for piece in (*pieces, b""):
+            is_full = received + len(piece) > port.most_bytes
+            received += 0 if is_full else len(piece)
+            reply = ear.hear(number, b"" if is_full else piece)
+            said += reply.data
+            if reply.closes or is_full:
+                break
+        answers.append(said)
+    ear.finish(PortSeen(len(answers), refused, received, is_full))
+    return tuple(answers)
 
 
 def captured(data: bytes, kept_bytes: int) -> Captured:

@@ -19,7 +19,7 @@ import anyio
 
 from grader.core.reasons import ReasonCode
 from grader.errors import SandboxError
-from grader.sandbox.base import Failed
+from grader.sandbox.base import Ear, Failed
 from grader.sandbox.docker.assessment import assess
 from grader.sandbox.docker.connection import Stream
 from grader.sandbox.docker.engine import Engine
@@ -131,8 +131,8 @@ class Box:
         """Empty `/submission`, for the next submission; whether it could."""
         return await self._talk.clear()
 
-    async def run(self, job: Job) -> JobReport:
-        """Run a job. Raises BoxLostError if the box is lost meanwhile.
+    async def run(self, job: Job, ear: Ear | None = None) -> JobReport:
+        """Run a job; `ear` hears what comes to its port. Raises BoxLostError if the box is lost meanwhile.
 
         When cancelled, the box is removed before the cancellation goes on.
         """
@@ -146,7 +146,7 @@ class Box:
         self.uses += 1
         started_ns = time.monotonic_ns()
         try:
-            result = await self._talk.run(request, job.stdin, files)
+            result = await self._talk.run(request, job.stdin, files, ear)
         except ValueError as error:
             return JobReport(Failed(ReasonCode.BOX_LOST, f"the box does not take this: {error}", retryable=False))
         except PutError as error:

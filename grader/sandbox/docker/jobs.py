@@ -10,7 +10,7 @@ from grader.core.limits import EffectiveLimits
 from grader.core.outcomes import Measures, RunOutcome, StreamOutcome
 from grader.core.plan import ProfileInForce
 from grader.core.submission_files import SubmissionFile
-from grader.sandbox.base import Failed
+from grader.sandbox.base import Failed, Port
 from grader.sandbox.supervisor.requests import KEEP_STREAM_MAX
 
 Tree = tuple[SubmissionFile, ...]
@@ -73,6 +73,8 @@ class Job:
     limits: EffectiveLimits
     keeps_work: bool = False
     """Whether the regular files of the work folder are kept in `/submission`, and reported, if the exit code is 0."""
+    port: Port | None = None
+    """A port of the box's loopback that the program can connect to."""
 
 
 @dataclass(frozen=True, slots=True)

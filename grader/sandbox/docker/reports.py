@@ -47,6 +47,7 @@ def request_of(job: Job) -> RunRequest:
         keep_files=KEEP_FILES_MAX if job.keeps_work else 0,
         keep_bytes=min(CONTENT_TOTAL_MAX, limits.disk_bytes) if job.keeps_work else 0,
         send_kept=job.keeps_work,
+        port=job.port,
     )
 
 

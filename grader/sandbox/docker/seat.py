@@ -19,7 +19,7 @@ from grader.core.outcomes import RunOutcome
 from grader.core.plan import Invocation
 from grader.core.reasons import ReasonCode
 from grader.core.submission_files import SubmissionFile
-from grader.sandbox.base import Failed, Isolation, Program
+from grader.sandbox.base import Ear, Failed, Isolation, Port, Program
 from grader.sandbox.docker.jobs import BoxKind, Job, JobReport, NoBoxError, Tree
 from grader.sandbox.docker.losses import BoxLostError, LossBudget, failure_of
 from grader.sandbox.docker.slots import NoSlotError
@@ -52,8 +52,11 @@ class SeatBox(Protocol):
         """Empty `/submission`, for the next submission; whether it could."""
         ...
 
-    async def run(self, job: Job) -> JobReport:
-        """Run it. Raises BoxLostError if the box is lost meanwhile (but not for memory: that is an outcome)."""
+    async def run(self, job: Job, ear: Ear | None = None) -> JobReport:
+        """Run it; `ear` hears what comes to its port.
+
+        Raises BoxLostError if the box is lost meanwhile (but not for memory: that is an outcome).
+        """
         ...
 
 
@@ -171,13 +174,13 @@ class DockerSeat:
         self._tree = compiled.tree if compiled.tree is not None else ()
         return None
 
-    async def run(self, invocation: Invocation) -> RunOutcome | Failed:
+    async def run(self, invocation: Invocation, ear: Ear | None = None) -> RunOutcome | Failed:
         """Execute one invocation; see `Seat`."""
         if self._is_busy:
             raise RuntimeError("a seat runs one invocation at a time")
         self._is_busy = True
         try:
-            report = await self._run(self._job(invocation))
+            report = await self._run(self._job(invocation, ear.port if ear is not None else None), ear)
         finally:
             self._is_busy = False
         return report.outcome if isinstance(report, JobReport) else report
@@ -193,7 +196,7 @@ class DockerSeat:
         while self._boxes:
             self._services.boxes.discard(self._boxes.popitem()[1])
 
-    async def _run(self, job: Job) -> JobReport | Failed:
+    async def _run(self, job: Job, ear: Ear | None = None) -> JobReport | Failed:
         """One run in a box of the seat. Whatever ends it early, no box is forgotten."""
         refusal = self._services.budget.refusal(self._program.submission_digest)
         if refusal is not None:
@@ -205,7 +208,7 @@ class DockerSeat:
                 if is_new and not job.keeps_work:
                     await box.fill(self._tree)
                 async with self._services.slot(box.cpus):
-                    report = await box.run(job)
+                    report = await (box.run(job) if ear is None else box.run(job, ear))
                     if self._may_stay(box, report):
                         self._boxes[kind] = box
                     return report
@@ -253,8 +256,8 @@ class DockerSeat:
             else:
                 self._services.boxes.discard(box)
 
-    def _job(self, invocation: Invocation) -> Job:
-        if self._last is not None and self._last[0] is invocation:
+    def _job(self, invocation: Invocation, port: Port | None) -> Job:
+        if self._last is not None and self._last[0] is invocation and self._last[1].port == port:
             return self._last[1]
         files = tuple(SubmissionFile(f.name, f.content, f.executable) for f in invocation.files)
         job = Job(
@@ -265,6 +268,7 @@ class DockerSeat:
             files=files,
             collect=invocation.collect,
             limits=invocation.limits,
+            port=port,
         )
         self._last = (invocation, job)
         return job

@@ -14,12 +14,24 @@ import socket
 from collections.abc import Sequence
 from typing import TypeVar, cast
 
+from grader.sandbox.base import Ear, PortSeen
 from grader.sandbox.docker.connection import Connection, Stream
 from grader.sandbox.docker.jobs import Tree
 from grader.sandbox.supervisor.conversation import Conversation, Event, RunResult, WorkFile
 from grader.sandbox.supervisor.hello import Hello
 from grader.sandbox.supervisor.requests import RunRequest
-from grader.sandbox.supervisor.wire import Cleared, Counters, Fatal, Pong, ProtocolViolation, PutDone, StdinRoom
+from grader.sandbox.supervisor.wire import (
+    Cleared,
+    Counters,
+    Fatal,
+    Pong,
+    PortClosed,
+    PortData,
+    PortOpened,
+    ProtocolViolation,
+    PutDone,
+    StdinRoom,
+)
 
 PUT_AHEAD = 64
 """Files are sent this many ahead of the box's answers."""
@@ -54,6 +66,7 @@ class Talk:
         self._patience_s = 0.0
         self._watchdog: asyncio.TimerHandle | None = None
         self._put: list[PutDone] = []
+        self._ear: Ear | None = None
         self._over: str | None = None
         self._heard_s = float("-inf")
         self.counters: Counters | None = None
@@ -105,17 +118,28 @@ class Talk:
         except TalkOverError:
             return False
 
-    async def run(self, request: RunRequest, stdin: bytes, files: Sequence[WorkFile]) -> RunResult:
-        """One run. Raises ValueError for a request that the box does not take, and then nothing was sent.
+    async def run(
+        self, request: RunRequest, stdin: bytes, files: Sequence[WorkFile], ear: Ear | None = None
+    ) -> RunResult:
+        """One run. `ear` hears what comes to the request's port.
+
+        Raises ValueError for a request that the box does not take, and then nothing was sent.
 
         Raises PutError if an input file could not be written: the program ran without it, so nothing is known of it.
         """
         self.counters = None
         self._put.clear()
+        self._ear = ear
         frames = self._conversation.begin(secrets.randbits(62) + 1, request, stdin, files)
         size = len(frames) + len(stdin) + request.stdout_keep_bytes + request.collect_total_bytes
+        size += request.port.most_bytes if request.port is not None else 0
         within_s = 3 * request.wall_time_ns / 1e9 + GRACE_S + size / SLOWEST_BYTES_PER_S
         result = await self._ask(frames, RunResult, within_s)
+        if ear is not None:
+            n = result.numbers
+            ear.finish(
+                PortSeen(n["port_connections"] or 0, n["port_refused"] or 0, n["port_bytes"] or 0, n["port_full"] == 1)
+            )
         self._check_put([file.path for file in files])
         return result
 
@@ -180,12 +204,23 @@ class Talk:
         elif self._wanted is not None and isinstance(event, self._wanted) and self._answer is not None:
             if not self._answer.done():
                 self._answer.set_result(event)
+        elif isinstance(event, PortOpened | PortData | PortClosed):
+            self._hear(event)
         else:
             self._end(f"an answer that nobody asked for: {type(event).__name__}")
 
     def _send_stdin(self) -> None:
         while self._connection is not None and (frames := self._conversation.stdin_to_send()):
             self._connection.send(frames)
+
+    def _hear(self, event: PortOpened | PortData | PortClosed) -> None:
+        """Bytes of the program for whoever listens, and their answer to it."""
+        if self._ear is None or self._connection is None or isinstance(event, PortOpened):
+            return
+        reply = self._ear.hear(event.connection, event.data if isinstance(event, PortData) else b"")
+        ends = isinstance(event, PortClosed)
+        if reply.data or reply.closes or ends:
+            self._connection.send(self._conversation.say(event.connection, reply.data, close=reply.closes or ends))
 
     def _check_put(self, paths: Sequence[bytes]) -> None:
         for path, done in zip(paths, self._put, strict=False):

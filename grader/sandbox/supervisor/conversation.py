@@ -8,8 +8,9 @@ The order of calls, with `send` and `receive` being the caller's I/O:
    need not be waited for, but `talk.puts_pending` must be 0 before a run counts as prepared.
 4. `send(talk.begin(run_id, request, stdin, files))`: everything up to the start in one go. `run_id` is random, not 0.
    Standard input beyond 16 MiB is streamed: `stdin_to_send` says how much of it may go now, also after each event.
-5. `talk.feed(...)` gives `Counters`, `StdinRoom`, and at the end one `RunResult`. `send(talk.cancel())` kills the run;
-   its result comes all the same. After a `RunResult` whose `box_usable` is False the box must be thrown away.
+5. `talk.feed(...)` gives `Counters`, `StdinRoom`, and at the end one `RunResult`; of a request with a port also
+   `PortOpened`, `PortData`, `PortClosed`, to be answered with `talk.say`. `send(talk.cancel())` kills the run; its
+   result comes all the same. After a `RunResult` whose `box_usable` is False the box must be thrown away.
 6. Back to 3 or 4. `talk.clear()` empties /submission and gives `Cleared`. `talk.ping(token)` gives `Pong`, at any time.
 
 `feed` raises `ProtocolViolation` for anything out of order, never asked for, or beyond what the request allows; then,
@@ -44,6 +45,9 @@ from grader.sandbox.supervisor.wire import (
     KeptSkipped,
     KilledFor,
     Pong,
+    PortClosed,
+    PortData,
+    PortOpened,
     ProtocolViolation,
     PutDone,
     ResultFrame,
@@ -140,7 +144,7 @@ class RunResult:
         return self.numbers["cpu_ns"]
 
 
-Event = Hello | PutDone | Counters | StdinRoom | RunResult | Pong | Cleared | Fatal
+Event = Hello | PutDone | Counters | StdinRoom | PortOpened | PortData | PortClosed | RunResult | Pong | Cleared | Fatal
 
 
 _NOTHING: Final = Captured.whole(b"")
@@ -160,6 +164,26 @@ class _Pieces:
         self.collected_bytes = 0
         self.skipped: list[KeptSkipped] = []
         self.kept_end: KeptEnd | None = None
+        self.connections = 0
+        self.port_bytes = 0
+        self.connected: set[int] = set()
+
+    def take_port(self, frame: PortOpened | PortData | PortClosed) -> None:
+        """Of a port: connections count up, send no more than allowed, and nothing once they are closed."""
+        port = self.request.port
+        if port is None:
+            raise ProtocolViolation("the box broke the protocol: a connection to no port")
+        if isinstance(frame, PortOpened):
+            self.connections += 1
+            _need(frame.connection == self.connections <= port.connections_in_all, "a connection out of turn")
+            self.connected.add(frame.connection)
+            return
+        _need(frame.connection in self.connected, "something of a connection that is not open")
+        if isinstance(frame, PortData):
+            self.port_bytes += len(frame.data)
+            _need(self.port_bytes <= port.most_bytes, "more bytes than the port takes")
+        else:
+            self.connected.remove(frame.connection)
 
     def take(self, frame: Frame) -> None:
         match frame:
@@ -217,6 +241,8 @@ class _Pieces:
         killed_for, ended_by, step = n["killed_for"] or 0, n["ended_by"] or 0, n["start_step"] or 0
         _need(killed_for < len(wire.KILLED_FOR) and step < len(wire.START_STEPS) and ended_by <= 2, "an unknown ending")
         _need((step == 0) == (ended_by != 0), "a run that neither started nor failed to")
+        seen = (n["port_connections"], n["port_bytes"])
+        _need(seen == (self.connections, self.port_bytes), "connections that do not add up")
         return RunResult(
             run_id=frame.run_id,
             killed_for=wire.KILLED_FOR[killed_for],
@@ -319,6 +345,8 @@ class Conversation:
         if self._encoded is None or self._encoded.request is not request:
             self._encoded = requests.encode_request(request)
         parts.append(requests.encode_run(run_id, self._encoded))
+        if request.port is not None:
+            parts.append(requests.encode_port(run_id, request.port))
         parts.append(requests.encode_stdin(run_id, stdin[:STDIN_BUFFER_BYTES]))
         if not stream:
             parts.append(requests.encode_stdin_end(run_id))
@@ -341,6 +369,13 @@ class Conversation:
             self._stdin_ended = True
             frames += requests.encode_stdin_end(self._run.run_id)
         return frames
+
+    def say(self, connection: int, data: bytes, *, close: bool) -> bytes:
+        """Bytes for the program on one of its connections, and whether it ends there. Empty once the run is over."""
+        if self._run is None:
+            return b""
+        frames = requests.encode_port_data(self._run.run_id, connection, data)
+        return frames + requests.encode_port_close(self._run.run_id, connection) if close else frames
 
     def cancel(self) -> bytes:
         """Kill the run that is on (empty if none is)."""
@@ -423,6 +458,9 @@ class Conversation:
             case StdinRoom():
                 _need(self._stdin_taken <= frame.taken_bytes <= self._stdin_sent, "more stdin taken than was sent")
                 self._stdin_taken = frame.taken_bytes
+                return frame
+            case PortOpened() | PortData() | PortClosed():
+                self._run.take_port(frame)
                 return frame
             case ResultFrame():
                 result = self._run.finish(frame)

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from grader.sandbox.base import Port
 from grader.sandbox.supervisor.wire import HEADER, MAGIC, PAYLOAD_MAX, PROTOCOL_VERSION, UNKNOWN, check_path
 
 STDIN_BUFFER_BYTES: Final = 16 << 20
@@ -19,6 +20,10 @@ CONTENT_TOTAL_MAX: Final = 256 << 20
 STRINGS_MAX: Final = 4 << 20
 COLLECT_MAX: Final = 256
 KEEP_FILES_MAX: Final = 10_000
+
+
+PORT_CONNECTIONS_MAX: Final = 32
+_PORT_LISTEN: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +55,8 @@ class RunRequest:
     """Whether the kept files are sent to the client too."""
     stream_stdin: bool = False
     """Whether standard input may go on after the start."""
+    port: Port | None = None
+    """A port to listen on from before the start."""
 
     def strings(self) -> bytes:
         """The strings as they travel. Raises ValueError for a NUL or an empty or over-long part."""
@@ -137,6 +144,29 @@ def _frames(kind: int, run_id: int, data: bytes) -> bytes:
     if 0 < len(data) <= PAYLOAD_MAX:
         return _frame(kind, run_id, data)
     return b"".join(_frame(kind, run_id, chunk) for chunk in _chunks(data))
+
+
+def encode_port(run_id: int, port: Port) -> bytes:
+    """Listen on a port, from before the start of the run. Raises ValueError for what the box does not take."""
+    if not 1024 <= port.number < 65_536 or not 1 <= port.connections_at_once <= PORT_CONNECTIONS_MAX:
+        raise ValueError(f"a port is 1024 to 65535, with 1 to {PORT_CONNECTIONS_MAX} connections at once")
+    numbers = (_PORT_LISTEN, port.number, port.connections_at_once, 0, port.connections_in_all, 0, port.most_bytes)
+    try:
+        return _frame(32, run_id, struct.pack("<4HIIQ", *numbers))
+    except struct.error as error:
+        raise ValueError(f"a bound of the port is negative or too large: {error}") from error
+
+
+def encode_port_data(run_id: int, connection: int, data: bytes) -> bytes:
+    """Bytes for the program, on a connection that it made."""
+    head = struct.pack("<I", connection)
+    room = PAYLOAD_MAX - len(head)
+    return b"".join(_frame(33, run_id, head + data[at : at + room]) for at in range(0, len(data), room))
+
+
+def encode_port_close(run_id: int, connection: int) -> bytes:
+    """Nothing more is read of a connection: it is closed when all that was sent on it has gone."""
+    return _frame(34, run_id, struct.pack("<II", connection, 0))
 
 
 def _check_maxima(request: RunRequest) -> None:

@@ -15,7 +15,7 @@ from typing import Final, Literal
 
 from grader.errors import SandboxError
 
-PROTOCOL_VERSION: Final = 1
+PROTOCOL_VERSION: Final = 2
 MAGIC: Final = b"GRADERSV"
 HEADER_BYTES: Final = 16
 PAYLOAD_MAX: Final = 65_536
@@ -170,6 +170,37 @@ class KeptEnd:
     skipped: int
 
 
+@dataclass(frozen=True, slots=True)
+class PortOpened:
+    """The program has connected to its port. Connections are numbered from 1."""
+
+    run_id: int
+    connection: int
+
+
+@dataclass(frozen=True, slots=True)
+class PortData:
+    """The next bytes that the program sent on a connection."""
+
+    run_id: int
+    connection: int
+    data: bytes
+
+
+PORT_ENDS: Final = ("", "ended", "broken", "full")
+PortEnd = Literal["", "ended", "broken", "full"]
+
+
+@dataclass(frozen=True, slots=True)
+class PortClosed:
+    """Nothing more comes of a connection: the program `ended` it (and may still be read to), it is `broken`, or the
+    port is `full`."""
+
+    run_id: int
+    connection: int
+    how: PortEnd
+
+
 KILLED_FOR: Final = ("none", "cpu", "wall", "stdout", "stderr", "file_size", "starved", "cancelled")
 KilledFor = Literal["none", "cpu", "wall", "stdout", "stderr", "file_size", "starved", "cancelled"]
 START_STEPS: Final = (
@@ -195,6 +226,7 @@ RESULT_FIELDS: Final = (
     *("stderr_total", "stderr_kept", "stderr_closed_early", "stderr_after_main"),
     *("limits_clamped", "scrub", "scrub_removed", "box_usable", "memory_samples", "kill_ns", "scrub_ns"),
     *("own_cpu_ns", "foreign_delay_ns", "contended_ns"),
+    *("port_connections", "port_refused", "port_bytes", "port_full"),
 )
 """The names of RESULT's numbers, in the order in which they travel."""
 _RESULT_NUMBERS: Final = 52
@@ -211,6 +243,7 @@ _NEVER_UNKNOWN: Final = frozenset(
             "scrub_removed",
             "box_usable",
         ),
+        *("port_connections", "port_refused", "port_bytes", "port_full"),
     }
 )
 
@@ -252,7 +285,7 @@ class Fatal:
 
 Frame = (
     HelloBegin | Fact | HelloEnd | PutDone | Counters | StdinRoom | StreamData | FileBegin | FileData
-    | KeptBegin | KeptSkipped | KeptEnd | ResultFrame | Pong | Cleared | Fatal
+    | KeptBegin | KeptSkipped | KeptEnd | PortOpened | PortData | PortClosed | ResultFrame | Pong | Cleared | Fatal
 )  # fmt: skip
 
 
@@ -349,11 +382,28 @@ def _kept(run: int, p: bytes) -> Frame:
     return KeptEnd(run, complete == 1, files, size, skipped)
 
 
+def _port_opened(run: int, p: bytes) -> Frame:
+    connection, zero = _unpack("<II", p, "PORT_OPENED")
+    _need(zero == 0, "PORT_OPENED with content")
+    return PortOpened(run, connection)
+
+
+def _port_data(run: int, p: bytes) -> Frame:
+    _need(len(p) > 4, "port data without data")
+    return PortData(run, *struct.unpack_from("<I", p), p[4:])
+
+
+def _port_closed(run: int, p: bytes) -> Frame:
+    connection, how = _unpack("<II", p, "PORT_CLOSED")
+    _need(0 < how < len(PORT_ENDS), f"a connection that ended as {how}")
+    return PortClosed(run, connection, PORT_ENDS[how])
+
+
 def _result(run: int, p: bytes) -> Frame:
     start = _RESULT_NUMBERS * 8
     _need(start + 64 <= len(p) <= start + 64 + 1024, f"RESULT of {len(p)} bytes")
     values = struct.unpack_from(f"<{_RESULT_NUMBERS}Q", p)
-    _need(not any(values[len(RESULT_FIELDS) :]), "RESULT with numbers that version 1 does not have")
+    _need(not any(values[len(RESULT_FIELDS) :]), "RESULT with numbers that version 2 does not have")
     numbers: dict[str, int | None] = dict(zip(RESULT_FIELDS, values, strict=False))
     if UNKNOWN in values:
         unknown = [name for name, value in numbers.items() if value == UNKNOWN]
@@ -383,6 +433,7 @@ def _fatal(_run: int, p: bytes) -> Frame:
 _DECODERS: Final[dict[int, Callable[[int, bytes], Frame]]] = {
     **{129: _hello, 130: _fact, 131: _hello_end, 132: _put_done, 133: _counters, 134: _stdin_room},
     **{135: _stream_data, 136: _file, 137: _file_data, 138: _kept_file, 139: _kept_data, 140: _kept_skipped},
+    **{160: _port_opened, 161: _port_data, 162: _port_closed},
     **{141: _kept, 142: _result, 143: _pong, 144: _cleared, 145: _fatal},
 }
 _BOX_WIDE: Final = frozenset({129, 130, 131, 143, 144, 145})

@@ -164,7 +164,7 @@ static void read_client(struct front *front)
         front_fatal(front, FATAL_PROTOCOL, 0, "a frame header that breaks the rules");
 }
 
-enum { W_CLIENT, W_CORE, W_OUT, W_STDOUT, W_STDERR, W_FEED, W_HAND, W_COUNT };
+enum { W_CLIENT, W_CORE, W_OUT, W_STDOUT, W_STDERR, W_FEED, W_HAND, W_COUNT, W_MOST = W_COUNT + 1 + PORT_CONNECTIONS_MAX };
 
 static int timeout_ms(const struct front *front)
 {
@@ -178,7 +178,7 @@ static int timeout_ms(const struct front *front)
 
 static void loop_once(struct front *front)
 {
-    struct pollfd watched[W_COUNT] = {
+    struct pollfd watched[W_MOST] = {
         [W_CLIENT] = {.fd = 0, .events = POLLIN},
         [W_CORE] = {.fd = front->options->core_fd, .events = POLLIN},
         [W_OUT] = {.fd = front->out_have > 0 ? 1 : -1, .events = POLLOUT},
@@ -187,7 +187,8 @@ static void loop_once(struct front *front)
         [W_FEED] = {.fd = front->feed.fd, .events = front->feed.received > front->feed.taken ? POLLOUT : 0},
         [W_HAND] = {.fd = front->hand_fd, .events = POLLIN},
     };
-    if (poll(watched, W_COUNT, timeout_ms(front)) < 0 && errno != EINTR)
+    size_t ports = front->state == FRONT_RUNNING ? ports_watch(front, watched + W_COUNT) : 0;
+    if (poll(watched, W_COUNT + ports, timeout_ms(front)) < 0 && errno != EINTR)
         front_fatal(front, FATAL_SYSTEM, errno, "poll");
     if (watched[W_STDOUT].revents != 0)
         stream_drain(front, &front->stdout_stream, 1);
@@ -198,6 +199,8 @@ static void loop_once(struct front *front)
     else if (watched[W_FEED].revents != 0)
         feed_write(front);
     feed_watch(front);
+    if (ports > 0)
+        ports_serve(front, watched + W_COUNT);
     if (!front->ended) {
         stream_watch(front, &front->stdout_stream);
         stream_watch(front, &front->stderr_stream);

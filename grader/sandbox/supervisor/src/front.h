@@ -5,6 +5,8 @@
 #include "inside.h"
 #include "sha256.h"
 
+#include <poll.h>
+
 #define OUT_QUEUE (256u << 10)
 
 enum front_state { FRONT_NEW, FRONT_READY, FRONT_PREPARING, FRONT_RUNNING };
@@ -27,6 +29,25 @@ struct feed { /* stdin of a run: a ring between the client's frames and the pipe
     uint64_t checked_ns;
 };
 
+struct port_connection {
+    int fd; /* -1: there is none */
+    uint32_t number;
+    int ended;   /* the program will send nothing more */
+    int closing; /* the client will: what is queued goes, and then it is closed */
+    uint8_t *queue; /* answers on their way back */
+    size_t have, sent;
+    uint64_t thrown_away;
+};
+
+struct ports { /* the port that the program may connect to */
+    int is_open, full;
+    int listen_fd;
+    uint32_t at_once, connections;
+    uint64_t in_all, accepted, refused;
+    uint64_t most_bytes, bytes;
+    struct port_connection connection[PORT_CONNECTIONS_MAX];
+};
+
 struct front {
     const struct front_options *options;
     enum front_state state;
@@ -44,6 +65,7 @@ struct front {
     uint64_t strings_have;
     struct stream stdout_stream, stderr_stream;
     struct feed feed;
+    struct ports ports;
     int hand_fd;
     int ended; /* `end` has come from the core */
     struct message end;
@@ -74,6 +96,15 @@ void feed_watch(struct front *front);
 void feed_close(struct front *front);
 void feed_abandon(struct front *front);
 void feed_reset(struct front *front);
+
+/* ports.c */
+void ports_open(struct front *front, const uint8_t *payload, size_t length);
+void ports_send(struct front *front, const struct frame *frame);
+void ports_close(struct front *front, const struct frame *frame);
+/* How many of `watched` are in use: 0, or 1 + PORT_CONNECTIONS_MAX. */
+size_t ports_watch(const struct front *front, struct pollfd *watched);
+void ports_serve(struct front *front, const struct pollfd *watched);
+void ports_end(struct front *front, uint64_t *result);
 
 /* relay.c */
 void relay_hand(struct front *front);

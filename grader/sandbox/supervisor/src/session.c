@@ -199,6 +199,7 @@ void session_end(struct front *front)
     end_stream(front, &front->stderr_stream, 2, R_ERR_TOTAL, result, payload + R_FIELDS * 8 + 32);
     result[R_STDIN_STARVED] = atomic_load(&front->options->page->stdin_starved_ns);
     result[R_STDIN_TAKEN] = front->feed.written;
+    ports_end(front, result);
     for (size_t i = 0; i < R_FIELDS; i++)
         put64(payload + 8 * i, result[i]);
     streams_send(front);
@@ -215,7 +216,8 @@ void session_end(struct front *front)
 /* Frames that belong to a run being prepared or running. Those of the run that has just ended crossed its result. */
 static void run_frame(struct front *front, const struct frame *frame)
 {
-    if (frame->run_id != 0 && frame->run_id == front->last_run_id && (frame->type == F_STDIN || frame->type == F_STDIN_END || frame->type == F_CANCEL))
+    if (frame->run_id != 0 && frame->run_id == front->last_run_id && (frame->type == F_STDIN || frame->type == F_STDIN_END || frame->type == F_CANCEL ||
+                                                                        frame->type == F_PORT_DATA || frame->type == F_PORT_CLOSE))
         return;
     int preparing = front->state == FRONT_PREPARING, running = front->state == FRONT_RUNNING;
     if (frame->run_id != front->run_id || !(preparing || running))
@@ -230,6 +232,12 @@ static void run_frame(struct front *front, const struct frame *frame)
         front->feed.ended = 1;
         if (running)
             feed_write(front);
+    } else if (frame->type == F_PORT_OPEN && preparing) {
+        ports_open(front, frame->payload, frame->length);
+    } else if (frame->type == F_PORT_DATA && running) {
+        ports_send(front, frame);
+    } else if (frame->type == F_PORT_CLOSE && running) {
+        ports_close(front, frame);
     } else if (frame->type == F_CANCEL && running && frame->length == 0) {
         struct message message = {.kind = M_KILL, .number = KILL_CANCELLED};
         front_ask(front, &message, NULL, 0);
@@ -275,9 +283,12 @@ void session_frame(struct front *front, const struct frame *frame)
     case F_STDIN:
     case F_STDIN_END:
     case F_RUN_START:
-    case F_CANCEL: run_frame(front, frame); break;
+    case F_CANCEL:
+    case F_PORT_OPEN:
+    case F_PORT_DATA:
+    case F_PORT_CLOSE: run_frame(front, frame); break;
     case F_PING: ping(front, frame); break;
     case F_CLEAR: clear(front, frame); break;
-    default: violation(front, "a frame of a type that version 1 does not have");
+    default: violation(front, "a frame of a type that version 2 does not have");
     }
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 
-from grader.sandbox.supervisor.wire import MAGIC, RESULT_FIELDS, UNKNOWN
+from grader.sandbox.supervisor.wire import MAGIC, PROTOCOL_VERSION, RESULT_FIELDS, UNKNOWN
 
 RUN = 0x1234
 
@@ -14,7 +14,7 @@ def frame(kind: int, payload: bytes = b"", run_id: int = RUN) -> bytes:
     return struct.pack("<HHIQ", kind, 0, len(payload), run_id) + payload
 
 
-def hello(nonce: bytes, facts: dict[str, bytes] | None = None, version: int = 1) -> bytes:
+def hello(nonce: bytes, facts: dict[str, bytes] | None = None, version: int = PROTOCOL_VERSION) -> bytes:
     parts = [frame(129, MAGIC + struct.pack("<HHI", version, 0, 0) + nonce + struct.pack("<Q", 5), 0)]
     for name, content in (facts or {}).items():
         parts.append(frame(130, struct.pack("<IHH", 0, len(name), 0) + name.encode() + content, 0))

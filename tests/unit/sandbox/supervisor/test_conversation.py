@@ -139,7 +139,7 @@ def test_fatal_can_come_at_any_time() -> None:
     "data",
     [
         box_side.hello(bytes(16)),  # another nonce
-        box_side.hello(NONCE, version=2),
+        box_side.hello(NONCE, version=1),
         frame(131, run_id=0),
         frame(143, bytes(16), 0),
         box_side.hello(NONCE) * 2,
