@@ -22,7 +22,7 @@ from grader.core.endings import Ending, EndingKind, decide_ending
 from grader.core.limits import EffectiveLimits, Limits
 from grader.core.outcomes import FileOutcome, RunOutcome
 from grader.core.plan import Invocation, ProfileInForce
-from grader.sandbox.base import Failed, Program, Sandbox, Seat, SubmissionFile
+from grader.sandbox.base import Failed, Port, PortSeen, Program, Reply, Sandbox, Seat, SubmissionFile
 from grader.sandbox.probe import COMPILE, COMPILED_NAME, PROBE, PROBE_NAME
 
 ALL_BYTES = bytes(range(256))
@@ -366,6 +366,52 @@ async def _measures(bench: Bench) -> None:
             raise ContractBrokenError(f"a wall time of {measures.wall_time_ns} ns cannot be")
 
 
+class _Listener:
+    """An ear that writes down what it hears, and says `heard` once to each connection."""
+
+    def __init__(self, port: Port) -> None:
+        self.port = port
+        self.heard: dict[int, bytes] = {}
+        self.seen: PortSeen | None = None
+
+    def hear(self, connection: int, data: bytes) -> Reply:
+        is_first = connection not in self.heard
+        self.heard[connection] = self.heard.get(connection, b"") + data
+        return Reply(b"heard\n" if is_first else b"")
+
+    def finish(self, seen: PortSeen) -> None:
+        self.seen = seen
+
+
+async def _has_a_port(bench: Bench) -> None:
+    async def heard(seat: Seat, expected: bytes | None, *arguments: bytes, **bounds: int) -> _Listener:
+        ear = _Listener(Port(4318, **bounds))
+        invocation = bench.invocation(arguments[0], b"4318", *arguments[1:])
+        outcome = await seat.run(invocation, ear)
+        if isinstance(outcome, Failed):
+            raise ContractBrokenError(f"{_asked(invocation)} did not run: {outcome.code}: {outcome.detail}")
+        if expected is not None:
+            _same(f"standard output of {_asked(invocation)}", outcome.stdout.captured.kept, expected)
+        return ear
+
+    async with bench.seat() as seat:
+        await _ended(seat, bench.invocation(b"send", b"4318", b"x"), Ending(EndingKind.EXITED, 1))
+        for verb, said in ((b"send", b"heard\n"), (b"leave", b"right"), (b"hold", b"right")):
+            ear = await heard(seat, said, verb, b"hello")
+            _same(
+                f"what `probe {verb.decode()}` was heard saying",
+                (ear.heard, ear.seen),
+                ({1: b"hello"}, PortSeen(1, 0, 5)),
+            )
+        ear = await heard(seat, b"heard\nheard\nright", b"dial", b"4", connections_in_all=2)
+        _same("what is heard of two connections", ear.heard, {1: b"1", 2: b"2"})
+        _same("the connections that were refused", ear.seen and ear.seen.refused, 1)
+        ear = await heard(seat, None, b"pour", b"4194304", most_bytes=100_000)
+        if ear.seen is None or not ear.seen.is_full or sum(map(len, ear.heard.values())) > 100_000:
+            raise ContractBrokenError(f"a port that takes 100,000 bytes was not full: {ear.seen!r}")
+        await _printed(seat, bench.invocation(b"right"), b"right")
+
+
 async def _has_seats_side_by_side(bench: Bench) -> None:
     async def one(text: bytes) -> None:
         async with bench.seat() as seat:
@@ -423,6 +469,7 @@ CHECKS: tuple[Check, ...] = (
     Check("compile", "the compile command runs once, and its product is what the runs execute", _compiles),
     Check("compile-failure", "a compile command that fails is recorded with its message", _reports_failed_compiles),
     Check("measures", "time, CPU time, memory and memory kills are measured", _measures),
+    Check("port", "a program reaches its port and nobody else's, however it leaves, within bounds", _has_a_port),
     Check("side-by-side", "seats run side by side, more of them than there are CPUs", _has_seats_side_by_side),
     Check("cancellation", "a cancelled run ends at once, and the sandbox goes on", _can_be_cancelled),
 )

@@ -30,7 +30,7 @@ from grader.core.limits import EffectiveLimits, nanoseconds
 from grader.core.observation import CompileRecord, MissingRun
 from grader.core.outcomes import FileOutcome, Measures, RunOutcome, StopCause, StreamOutcome
 from grader.core.plan import Invocation
-from grader.sandbox.base import Ear, Facts, Failed, ImageSource, PortSeen, Program, Sandbox, Seat
+from grader.sandbox.base import Ear, Facts, Failed, ImageSource, Port, PortSeen, Program, Sandbox, Seat
 
 SIGKILL = 9
 SIGXFSZ = 25
@@ -83,6 +83,8 @@ class Call:
     """How many runs the sandbox was asked for before this one."""
     repeat: int
     """How many of those were of this submission, with this invocation."""
+    port: Port | None = None
+    """Where it can connect to; None: nowhere."""
 
 
 Script = Callable[[Call], Answer]
@@ -214,7 +216,7 @@ class FakeSandbox:
             call.invocation.digest == invocation.digest and call.program.submission_digest == program.submission_digest
             for call in self.calls
         )
-        call = Call(program, invocation, len(self.calls), same)
+        call = Call(program, invocation, len(self.calls), same, ear.port if ear is not None else None)
         self.calls.append(call)
         answer = self._script(call)
         if not isinstance(answer, Behaviour):

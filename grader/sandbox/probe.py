@@ -16,6 +16,15 @@ PROBE_NAME = b"probe.sh"
 PROBE = rb"""#!/bin/sh
 # Does what its first argument says: see probe.py.
 umask 022
+# Only bash can connect to a port. `leave` is gone before it is answered, `hold` leaves a child with the connection.
+CALLS='call() { exec 3<>"/dev/tcp/127.0.0.1/$1"; }
+case $1 in
+send) call "$2" && printf %s "$3" >&3 && head -n 1 <&3 ;;
+leave) call "$2" && printf %s "$3" >&3 && printf right ;;
+hold) call "$2" && { sleep 1000 & } && printf %s "$3" >&3 && printf right ;;
+pour) call "$2" && { head -c "$3" /dev/zero >&3; printf right; } ;;
+dial) for i in $(seq "$3"); do (call "$2" && printf %s "$i" >&3 && head -n 1 <&3) 2>/dev/null; done; printf right ;;
+esac'
 verb=$1
 shift
 case $verb in
@@ -53,6 +62,7 @@ litter) for place in . /tmp /dev/shm; do
   done; printf right ;;
 look) for place in . /tmp /dev/shm; do ls -A "$place"; done ;;
 spoil) if (echo x >> /submission/probe.sh) 2>/dev/null; then printf changed; else printf refused; fi ;;
+send|leave|hold|pour|dial) exec bash -c "$CALLS" probe "$verb" "$@" ;;
 root) if [ "$(id -u)" = 0 ]; then printf root; else printf user; fi ;;
 *) exit 99 ;;
 esac
@@ -100,6 +110,18 @@ def _top_names(call: Call) -> bytes:
     return b"".join(name + b"\n" for name in names)
 
 
+def _port(call: Call, rest: list[bytes], sends: tuple[tuple[bytes, ...], ...], says: bytes = b"right") -> Behaviour:
+    """A program that connects to its port, and cannot if there is none."""
+    del rest
+    return Behaviour(exit_code=1) if call.port is None else Behaviour(stdout=says, sends=sends)
+
+
+def _dial(call: Call, rest: list[bytes]) -> Behaviour:
+    most = call.port.connections_in_all if call.port is not None else 0
+    sends = tuple((b"%d" % number,) for number in range(1, int(rest[1]) + 1))
+    return _port(call, rest, sends, says=b"heard\n" * min(most, len(sends)) + b"right")
+
+
 _Verb = Callable[[Call, list[bytes]], Answer]
 
 _VERBS: dict[bytes, _Verb] = {
@@ -131,5 +153,10 @@ _VERBS: dict[bytes, _Verb] = {
     b"litter": lambda _, __: _RIGHT,
     b"look": lambda call, _: Behaviour(stdout=_top_names(call)),
     b"spoil": lambda _, __: Behaviour(stdout=b"refused"),
+    b"send": lambda call, rest: _port(call, rest, ((rest[1],),), says=b"heard\n"),
+    b"leave": lambda call, rest: _port(call, rest, ((rest[1],),)),
+    b"hold": lambda call, rest: _port(call, rest, ((rest[1],),)),
+    b"pour": lambda call, rest: _port(call, rest, ((bytes(4096),) * (int(rest[1]) // 4096),)),
+    b"dial": _dial,
     b"root": lambda _, __: Behaviour(stdout=b"user"),
 }

@@ -117,9 +117,17 @@ def plain_run(record: RunRecord | CompileRecord, put: Put) -> dict[str, object]:
     plain_outcome = cast("dict[str, dict[str, object]]", plain["outcome"])
     files = cast("list[dict[str, object]]", plain_outcome.get("files", []))
     for key, captured in _outputs(outcome).items():
+        if key in _TRACE_PARTS:
+            if captured.total_bytes > 0:
+                plain_outcome["traces"][cast("str", key)] = _plain_captured(captured, put)
+            continue
         place = files[key] if isinstance(key, int) else plain_outcome[key]
         place["captured"] = _plain_captured(captured, put)
     return plain
+
+
+_TRACE_PARTS = ("messages", "lines")
+"""The parts of `RunOutcome.traces` that hold bytes of the program."""
 
 
 def _large_outputs(outcome: RunOutcome) -> dict[str | int, Captured]:
@@ -131,6 +139,8 @@ def _outputs(outcome: RunOutcome) -> dict[str | int, Captured]:
     for number, file in enumerate(outcome.files):
         if file.captured is not None:
             outputs[number] = file.captured
+    if outcome.traces is not None:
+        outputs |= {"messages": outcome.traces.messages, "lines": outcome.traces.lines}
     return outputs
 
 
@@ -145,7 +155,11 @@ def _without_output(outcome: RunOutcome) -> RunOutcome:
         return file.model_copy(update={"captured": _NOTHING}) if file.captured is not None else file
 
     files = tuple(light_file(file) for file in outcome.files)
-    changed = {"stdout": light_stream(outcome.stdout), "stderr": light_stream(outcome.stderr), "files": files}
+    traces = outcome.traces
+    if traces is not None:
+        traces = traces.model_copy(update=dict.fromkeys(_TRACE_PARTS, _NOTHING))
+    streams = {"stdout": light_stream(outcome.stdout), "stderr": light_stream(outcome.stderr)}
+    changed = {**streams, "files": files, "traces": traces}
     return outcome.model_copy(update=changed)
 
 

@@ -18,7 +18,7 @@ import grader.matchers  # noqa: F401  # pyright: ignore[reportUnusedImport] - re
 from grader.core.captured import Captured
 from grader.core.expectation import Task
 from grader.core.observation import CompileRecord, Observation, ProgramRuns, RunRecord
-from grader.core.outcomes import RunOutcome
+from grader.core.outcomes import RunOutcome, TraceOutcome
 from grader.core.plan import ProfileInForce
 from grader.core.verdict import Verdict
 from grader.errors import RecordError
@@ -213,6 +213,15 @@ class LineReader:
         for file in outcome.files:
             if file.captured is not None:
                 self._check_captured(line, file.captured)
+        if outcome.traces is not None:
+            self._check_traces(line, outcome.traces)
+
+    def _check_traces(self, line: Line, traces: TraceOutcome) -> None:
+        for captured in (traces.messages, traces.lines):
+            self._check_captured(line, captured)
+        for value in traces.__dict__.values():
+            if isinstance(value, int) and not 0 <= value < _BEYOND:
+                raise self._wrong(line, "a count of what came to the trace endpoint is beyond measure")
 
     def _check_captured(self, line: Line, captured: Captured) -> None:
         if captured.is_complete:

@@ -44,6 +44,7 @@ def broken_scripts() -> Iterator[tuple[str, str, Answer]]:
     yield "no-traces", "look", Behaviour(stdout=b"litter\n")
     yield "cannot-start", "right", Behaviour(exit_code=126)
     yield "measures", "right", Behaviour(stdout=b"right", measures={"oom_kills": None})
+    yield "port", "leave", Behaviour(stdout=b"right")
     yield "compile", "read", Behaviour(stdout=b"root:x:0:0")
 
 

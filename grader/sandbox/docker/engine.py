@@ -264,13 +264,18 @@ class Engine:
             ),
             within_s=_BUILD_WITHIN_S,
         )
+        image_id = ""
         for line in str(said).splitlines():
             answer = json.loads(line)
             if "error" in answer:
                 raise SandboxError(f"the image could not be imported: {answer['error']}", code=ReasonCode.IMAGE_MISSING)
+            image_id = str(answer.get("status", ""))
         found = await self.image(tag)
-        if found is None:
-            raise SandboxError(f"the engine imported {tag} and does not have it", code=ReasonCode.IMAGE_MISSING)
+        if found is None:  # podman takes the repository and passes over the tag
+            found = await self.image(image_id)
+            if found is None:
+                raise SandboxError(f"the engine imported {tag} and does not have it", code=ReasonCode.IMAGE_MISSING)
+            await self.tag(found.image_id, tag)
         return found.image_id
 
     async def pull(self, reference: str, progress: Progress) -> None:
