@@ -1,7 +1,7 @@
 """From what producers write to the arguments of a call: JSON, JSON in JSON, envelopes, Python literals.
 
-Each step is tried in this order: an object as it is; a JSON text (at most twice); a known envelope; a Python literal
-(marked `lenient`). What is left is unparsable, which never matches and never misses.
+Each step is tried in this order: an object as it is; a JSON text (at most twice); a Python literal (marked `lenient`);
+then a known envelope is taken off. What is left is unparsable, which never matches and never misses.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ from grader.traces.span import Unreadable
 NOTHING = frozenset({"<not specified>", "N/A", "<not serializable>"})
 """What producers write in place of arguments or ids they do not have."""
 _MAX_LITERAL = 64 * 1024
+_MAX_JSON_TEXT = 16 << 20
 _LANGCHAIN_ENVELOPE = frozenset({"input_str", "tags", "metadata", "inputs", "kwargs"})
-_SMOLAGENTS_ENVELOPE = frozenset({"args", "kwargs", "sanitize_inputs_outputs"})
+_CALL_ENVELOPE = frozenset({"args", "kwargs", "sanitize_inputs_outputs"})
 
 
 def arguments_from(value: object, rules: ContentRules) -> ToolArguments:
@@ -47,6 +48,18 @@ def arguments_from(value: object, rules: ContentRules) -> ToolArguments:
     if isinstance(found, dict):
         return _unwrapped(cast("dict[str, object]", found), rules, lenient)
     return unparsable_arguments(value if isinstance(value, str) else str(value), rules, detail=detail)
+
+
+def json_of(value: object) -> object:
+    """The value of a JSON text; a value that is no text as it is; None for a text that is no JSON or is too long."""
+    if not isinstance(value, str):
+        return None if isinstance(value, Unreadable) else value
+    if len(value) > _MAX_JSON_TEXT:
+        return None
+    try:
+        return parse_json(value)
+    except ValueError:
+        return None
 
 
 def _decoded(value: object) -> tuple[object, bool, str]:
@@ -89,12 +102,49 @@ def _unwrapped(value: dict[str, object], rules: ContentRules, lenient: bool) -> 
         if isinstance(inner, dict):
             return recorded_arguments(cast("object", inner), rules, lenient=lenient)
         return unparsable_arguments(str(value.get("input_str")), rules, detail="the input is text, not named arguments")
-    if "sanitize_inputs_outputs" in keys and keys <= _SMOLAGENTS_ENVELOPE:
-        if value.get("args"):
-            return unparsable_arguments(str(value["args"]), rules, detail="arguments by position, without their names")
-        inner = value.get("kwargs")
-        return recorded_arguments(cast("object", inner if inner is not None else {}), rules, lenient=lenient)
+    if _is_python_call(value):
+        return _of_python_call(value, (), rules, lenient)
     return recorded_arguments(value, rules, lenient=lenient)
+
+
+def bound_arguments(value: object, schema: object, rules: ContentRules) -> ToolArguments:
+    """Arguments of a Python call: `{"args": [...], "kwargs": {...}}`, or by name.
+
+    Of arguments by position the name is known only when the tool has one parameter: `schema` describes them, as JSON
+    Schema or name by name.
+    """
+    found, lenient, _ = _decoded(value)
+    if isinstance(found, dict) and _is_python_call(call := cast("dict[str, object]", found), may_lack_one=True):
+        return _of_python_call(call, _parameter_names(schema), rules, lenient)
+    return arguments_from(value, rules)
+
+
+def _is_python_call(value: dict[str, object], *, may_lack_one: bool = False) -> bool:
+    keys = value.keys()
+    if not keys <= _CALL_ENVELOPE or not {"args", "kwargs"} & keys:
+        return False
+    is_whole = "sanitize_inputs_outputs" in keys or {"args", "kwargs"} <= keys or may_lack_one
+    return is_whole and isinstance(value.get("args", []), list) and isinstance(value.get("kwargs", {}), dict)
+
+
+def _of_python_call(
+    call: dict[str, object], names: tuple[str, ...], rules: ContentRules, lenient: bool
+) -> ToolArguments:
+    positional, named = cast("list[object]", call.get("args", [])), call.get("kwargs", {})
+    if not positional:
+        return recorded_arguments(named, rules, lenient=lenient)
+    if len(positional) == len(names) == 1 and named == {}:
+        return recorded_arguments({names[0]: positional[0]}, rules, lenient=lenient)
+    return unparsable_arguments(str(positional), rules, detail="arguments by position, without their names")
+
+
+def _parameter_names(schema: object) -> tuple[str, ...]:
+    found = json_of(schema)
+    if not isinstance(found, dict) or not looks_like_schema(cast("object", found)):
+        return ()
+    entries = cast("dict[str, object]", found)
+    properties = entries.get("properties", entries)
+    return tuple(cast("dict[str, object]", properties)) if isinstance(properties, dict) else ()
 
 
 def looks_like_schema(value: object) -> bool:

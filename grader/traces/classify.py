@@ -1,7 +1,8 @@
 """What a span is, all vocabularies together; by attributes, never by the words in a span's name alone.
 
-Where vocabularies disagree the more careful reading wins: an exclusion over an execution, an execution over anything
-else, and a span that may be a tool over one that is none.
+Where vocabularies disagree, what a producer's own vocabulary knows of its habits overrules the general ones; else the
+more careful reading wins: an exclusion over an execution, an execution over anything else, and a span that may be a
+tool over one that is none.
 """
 
 from __future__ import annotations
@@ -11,18 +12,13 @@ from dataclasses import dataclass
 from grader.core.tool_arguments import NOT_RECORDED, ContentRules, ToolArguments, combined
 from grader.core.tool_calls import ExclusionReason
 from grader.traces.span import Span
-from grader.traces.vocabularies import VOCABULARIES
-from grader.traces.vocabularies.base import Proposal, Reading, Role, Vocabulary
+from grader.traces.vocabularies import vocabularies_for
+from grader.traces.vocabularies.base import Proposal, Reading, Role
 
 _PRECEDENCE = (Role.EXCLUDED, Role.TOOL, Role.POSSIBLE_TOOL, Role.MODEL, Role.AGENT, Role.OTHER)
 _UNREAD_TOOLS = {
-    "traceloop.span.kind": frozenset({"tool"}),
-    "ai.operationId": frozenset({"ai.toolCall"}),
-    "langsmith.span.kind": frozenset({"tool"}),
-    "langfuse.observation.type": frozenset({"tool"}),
     "mlflow.spanType": frozenset({"TOOL", '"TOOL"'}),
     "lk.function_tool.name": None,
-    "ai.toolCall.name": None,
 }
 """Marks of an execution in vocabularies that are not read: such a span may be any tool."""
 _AI_PREFIXES = (
@@ -50,14 +46,19 @@ class SpanFacts:
     end_is_false: bool = False
     is_pending: bool = False
     looks_like_ai: bool = False
+    time_unit_ns: int = 1
 
 
-def classify(span: Span, rules: ContentRules, vocabularies: tuple[Vocabulary, ...] = VOCABULARIES) -> SpanFacts:
+def classify(span: Span, rules: ContentRules) -> SpanFacts:
     """What a span is."""
-    readings = [reading for vocabulary in vocabularies if (reading := vocabulary.read(span, rules)) is not None]
+    readings = [
+        reading for vocabulary in vocabularies_for(span) if (reading := vocabulary.read(span, rules)) is not None
+    ]
     is_pending = span.attributes.get("logfire.span_type") == "pending_span"
     if not readings:
         return _unread(span, is_pending)
+    if len(readings) > 1 and any(reading.overrules for reading in readings):
+        readings = [reading for reading in readings if reading.overrules]
     role = next(role for role in _PRECEDENCE if any(reading.role is role for reading in readings))
     chosen = [reading for reading in readings if reading.role is role]
     if role is Role.MODEL or role is Role.OTHER or role is Role.AGENT:
@@ -75,7 +76,7 @@ def _together(role: Role, chosen: list[Reading], readings: list[Reading], is_pen
     ids = {reading.call_id for reading in chosen if reading.call_id is not None}
     return SpanFacts(
         role=role,
-        names=tuple(sorted({reading.name for reading in readings if reading.name is not None})),
+        names=tuple(sorted({reading.name for reading in readings if reading.name})),
         call_id=ids.pop() if len(ids) == 1 else None,
         arguments=arguments,
         why_excluded=chosen[0].why_excluded,
@@ -86,6 +87,7 @@ def _together(role: Role, chosen: list[Reading], readings: list[Reading], is_pen
         is_transport=any(reading.is_transport for reading in chosen),
         end_is_false=any(reading.end_is_false for reading in chosen),
         is_pending=is_pending,
+        time_unit_ns=max(reading.time_unit_ns for reading in chosen),
     )
 
 

@@ -13,8 +13,9 @@ from grader.traces.span_store import SpanStore
 from grader.traces.trace_tree import TraceTree
 from grader.traces.vocabularies.base import Proposal
 
-_OUTPUT_TOOLS = ("final_result",)
-"""Names by which frameworks let a model give its final answer as a call; nothing is executed for them."""
+_OUTPUT_TOOL = "final_result"
+"""The name, or its beginning, by which pydantic-ai lets a model give its final answer as a call: nothing is executed
+for it."""
 
 
 @dataclass(slots=True)
@@ -94,6 +95,10 @@ def _check_scopes(tree: TraceTree, reasons: Reasons) -> None:
     unknown = {names[store.origins[at]] for at in tree.at.values() if store.bits[at] & bits.LOOKS_LIKE_AI}
     for scope in sorted(unknown - understood):
         reasons.add(CoverageCode.SCOPE_UNKNOWN, f"scope {scope[:200]!r}")
+    if not understood:
+        # Nobody instrumented an agent here, or in a way that is not known: that no tool is seen proves nothing.
+        detail = f"no span of trace {tree.trace_id} is known as one of a model, an agent or a tool"
+        reasons.add(CoverageCode.SCOPE_UNKNOWN, detail)
 
 
 def check_proposals(
@@ -101,28 +106,35 @@ def check_proposals(
 ) -> list[tuple[str, Proposal]]:
     """Proposals of a trace's models that no execution and no exclusion answers, and a reason for them.
 
-    First by call id; what has no id on one of both sides, by name and number.
+    First by call id; what has no id on one of both sides, by name and number; then those of unknown names, by number.
     """
     ids = {item.call_id for item in (*calls, *excluded) if item.call_id is not None}
     open_ones = [
         (place, proposal)
         for place, proposal in asked
-        if proposal.call_id not in ids and proposal.name not in _OUTPUT_TOOLS
+        if proposal.call_id not in ids and not _is_output_tool(proposal.name)
     ]
     asked_ids = {proposal.call_id for _, proposal in asked}
     free = [item.names for item in (*calls, *excluded) if item.call_id is None or item.call_id not in asked_ids]
     free_by_name = Counter(names for names in free)
     unanswered: list[tuple[str, Proposal]] = []
-    for place, proposal in open_ones:
-        fitting = next(
-            (names for names, left in free_by_name.items() if left and same_tool(names, (proposal.name,))), None
-        )
+    for place, proposal in sorted(open_ones, key=lambda item: item[1].name == ""):
+        fitting = next((names for names, left in free_by_name.items() if left and _fits(names, proposal)), None)
         if fitting is None:
             unanswered.append((place, proposal))
-            reasons.add(CoverageCode.PROPOSAL_UNANSWERED, f"{proposal.name[:100]} in span {place}")
+            name = proposal.name[:100] or "a tool whose name is not recorded"
+            reasons.add(CoverageCode.PROPOSAL_UNANSWERED, f"{name} in span {place}")
         else:
             free_by_name[fitting] -= 1
     return unanswered
+
+
+def _is_output_tool(name: str) -> bool:
+    return name == _OUTPUT_TOOL or name.startswith(f"{_OUTPUT_TOOL}_")
+
+
+def _fits(names: tuple[str, ...], proposal: Proposal) -> bool:
+    return proposal.name == "" or same_tool(names, (proposal.name,))
 
 
 def reversed_spans(tree: TraceTree, store: SpanStore) -> list[str]:

@@ -1,4 +1,4 @@
-"""Spans from bytes in any of the encodings of OTLP, detected by content, one record at a time.
+"""Spans from bytes in any of the encodings of OTLP, and of exports, detected by content, one record at a time.
 
 JSON: one request, a list of them, one per line (the collector's file exporter), or several after each other, indented.
 Protobuf: one bare message, or messages with a 4-byte big-endian length before each (the file exporter again). All of it
@@ -17,7 +17,9 @@ from typing import BinaryIO, cast
 from grader.errors import Place, TraceError
 from grader.traces import otlp_json, otlp_protobuf, received
 from grader.traces.compression import pieces
-from grader.traces.span import ReadNotes, Span
+from grader.traces.exports import export_of
+from grader.traces.exports.not_traces import why_no_trace
+from grader.traces.span import ReadNotes, Span, Unreadable
 
 MAX_RECORD_BYTES = 256 << 20
 _WHITE = b" \t\r\n"
@@ -95,7 +97,8 @@ def _not_a_trace(name: str, why: str, notes: ReadNotes) -> TraceError:
     return TraceError(
         f"this is no OTLP trace: {why}{cut}",
         where=Place(name),
-        hint="give OTLP/JSON, JSON lines of the collector's file exporter, or OTLP protobuf; each plain, gzip or zstd",
+        hint="give OTLP/JSON, JSON lines of the collector's file exporter, or OTLP protobuf; each plain, gzip or zstd; "
+        "or an export of the OpenTelemetry SDK for Python, Phoenix, Langfuse or Logfire",
     )
 
 
@@ -137,6 +140,23 @@ def loads(text: str) -> object:
         raise ValueError("nested too deeply") from None
 
 
+def _loads_export(text: str) -> object:
+    """The same, with every key marked that an object has twice with different values."""
+    try:
+        return json.loads(text, parse_float=_decimal, object_pairs_hook=_marked)
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+
+
+def _marked(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        for key, value in pairs:
+            if found[key] is not Unreadable.CONFLICTING and found[key] != value:
+                found[key] = Unreadable.CONFLICTING
+    return found
+
+
 def _decimal(text: str) -> Decimal:
     try:
         return Decimal(text)
@@ -164,9 +184,9 @@ def _of_lines(window: _Window, name: str, notes: ReadNotes, limits: ReadLimits) 
             continue
         if _is_trace(value, notes):
             records += 1
-            yield from _of_value(value, notes)
+            yield from _of_value(value, stripped, notes)
         else:
-            notes.bad_record(f"line {number}: no OTLP request")
+            notes.bad_record(f"line {number}: {why_no_trace(value) or 'no OTLP request'}")
     if records == 0 and not (notes.other_signals > 0 and notes.unreadable_records == 0 and not notes.is_cut):
         raise _not_a_trace(name, notes.record_detail or "no line of it is an OTLP request", notes)
 
@@ -207,6 +227,7 @@ def _of_document(window: _Window, name: str, notes: ReadNotes, limits: ReadLimit
         raise _not_a_trace(name, f"it is not UTF-8 at byte {error.start}", notes) from None
     decoder, position, records = json.JSONDecoder(parse_float=_decimal), 0, 0
     while (position := _after_gap(text, position)) < len(text):
+        begin = position
         try:
             value, position = decoder.raw_decode(text, position)
         except (ValueError, RecursionError) as error:
@@ -215,12 +236,12 @@ def _of_document(window: _Window, name: str, notes: ReadNotes, limits: ReadLimit
             notes.is_cut = True
             return
         if not _is_trace(value, notes):
-            notes.bad_record("a JSON value that is no OTLP request")
+            notes.bad_record(why_no_trace(value) or "it has no key resourceSpans")
             continue
         records += 1
-        yield from _of_value(value, notes)
+        yield from _of_value(value, text[begin:position], notes)
     if records == 0 and notes.other_signals == 0:
-        raise _not_a_trace(name, "it has no key resourceSpans", notes)
+        raise _not_a_trace(name, notes.record_detail, notes)
 
 
 def _after_gap(text: str, position: int) -> int:
@@ -232,11 +253,18 @@ def _is_trace(value: object, notes: ReadNotes) -> bool:
     if isinstance(value, list):
         items = cast("list[object]", value)
         return len(items) == 0 or any(_is_trace(item, notes) for item in items if not isinstance(item, list))
-    return otlp_json.is_request(value) or otlp_json.is_other_signal(value) or received.is_note(value)
+    if otlp_json.is_request(value) or otlp_json.is_other_signal(value) or received.is_note(value):
+        return True
+    return isinstance(value, dict) and export_of(cast("otlp_json.Json", value)) is not None
 
 
-def _of_value(value: object, notes: ReadNotes) -> Iterator[Span]:
-    for item in cast("list[object]", value) if isinstance(value, list) else [value]:
+def _of_value(value: object, text: str | bytes, notes: ReadNotes) -> Iterator[Span]:
+    """The spans of one decoded record; `text` is what it was decoded from."""
+    items = cast("list[object]", value) if isinstance(value, list) else [value]
+    if not any(otlp_json.is_request(item) or received.is_note(item) for item in items[:1]):
+        found = _loads_export(text.decode("utf-8") if isinstance(text, bytes) else text)
+        items = cast("list[object]", found) if isinstance(found, list) else [found]
+    for item in items:
         if otlp_json.is_request(item):
             yield from otlp_json.spans_of_request(cast("otlp_json.Json", item), notes)
         elif otlp_json.is_other_signal(item):
@@ -244,7 +272,17 @@ def _of_value(value: object, notes: ReadNotes) -> Iterator[Span]:
         elif received.is_note(item):
             received.read_note(item, notes)
         else:
-            notes.bad_record("an entry of a list that is no OTLP request")
+            yield from _of_export(item, notes)
+
+
+def _of_export(item: object, notes: ReadNotes) -> Iterator[Span]:
+    export = export_of(cast("otlp_json.Json", item)) if isinstance(item, dict) else None
+    if export is None:
+        notes.bad_record(why_no_trace(cast("object", item)) or "an entry of a list that is no OTLP request")
+        return
+    notes.exports.add(export.name)
+    notes.is_lossy = True
+    yield from export.spans(cast("otlp_json.Json", item), notes)
 
 
 def _short(error: Exception) -> str:

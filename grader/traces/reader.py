@@ -104,6 +104,8 @@ def read_traces(
                 hint="a trace id is 32 hex digits and a span id 16, not all zero",
             )
         received.check_awaited(notes)
+        if notes.exports:
+            encoding = encoding.replace("otlp-json", ", ".join(sorted(notes.exports)), 1)
         evidence.sources.append((source.name, encoding, notes))
     return evidence
 
@@ -155,9 +157,6 @@ class TraceEvidence:
         self._check_sources(parts.reasons)
         if len(parts.trace_ids) == 0:
             parts.reasons.add(CoverageCode.NO_SPANS)
-        elif len(parts.vocabularies) == 0:
-            # Nobody instrumented an agent here, or in a way that is not known: that no tool is seen proves nothing.
-            parts.reasons.add(CoverageCode.SCOPE_UNKNOWN, "no span is known as one of a model, an agent or a tool")
         return parts.payload(
             Coverage(declared_by=declared_by, reasons=parts.reasons.done()), self.reports(), self.store.rules
         )
@@ -257,10 +256,9 @@ def _read_trace(tree: TraceTree, tools: list[ToolSpan], asked: list[tuple[int, P
     places = sorted(((tree.ref(span), proposal) for span, proposal in asked), key=lambda item: (item[0], str(item[1])))
     for place, proposal in check_proposals(places, calls, left_out, parts.reasons):
         call_id = clean(proposal.call_id) if proposal.call_id is not None else None
+        name = clean(proposal.name) or "(not recorded)"
         parts.not_executed.append(
-            NotExecuted(
-                kind=NotExecutedKind.PROPOSED, name=clean(proposal.name), call_id=call_id, where=f"span {place}"
-            )
+            NotExecuted(kind=NotExecutedKind.PROPOSED, name=name, call_id=call_id, where=f"span {place}")
         )
     parts.calls.extend(calls)
     parts.excluded.extend(left_out)

@@ -62,7 +62,8 @@ class Span:
     """A span of a trace. Ids are lower-case hex (32 and 16 digits); times are Unix nanoseconds, None when missing or 0.
 
     `failed` is True for status ERROR, False for OK, None when the status is unset. `producer` tells processes apart
-    (service name, instance and language). `flags` are those of OTLP: bits 0-7 are the W3C trace flags.
+    (service name, instance and language). `flags` are those of OTLP: bits 0-7 are the W3C trace flags. `time_unit_ns`
+    is how exact the times are: an export may have cut them.
     """
 
     trace_id: str
@@ -81,6 +82,7 @@ class Span:
     dropped_attributes: int = 0
     dropped_events: int = 0
     dropped_links: int = 0
+    time_unit_ns: int = 1
 
     @property
     def ref(self) -> str:
@@ -102,6 +104,8 @@ class ReadNotes:
     is_lossy: bool = False
     capacity: str = ""
     other_signals: int = 0
+    exports: set[str] = field(default_factory=set[str])
+    """Names of the exports that records were instead of OTLP."""
     warnings: set[str] = field(default_factory=set[str])
     reported: dict[tuple[CoverageCode, str], int] = field(default_factory=dict[tuple[CoverageCode, str], int])
     """What whoever captured the source says against its completeness: (reason, detail) -> how often."""

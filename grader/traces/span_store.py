@@ -22,6 +22,7 @@ REVERSED, PENDING, HOSTED, LOOKS_LIKE_AI, RECOGNISED = 128, 256, 512, 1024, 2048
 BARRIER = 4096
 """An agent or model span: a tool span above it is not the same call as one below it."""
 _VOCABULARY_SHIFT = 16
+_VOCABULARY_BITS = {vocabulary.name: 1 << (_VOCABULARY_SHIFT + at) for at, vocabulary in enumerate(VOCABULARIES)}
 _ROLES_OF_TOOLS = frozenset({Role.TOOL, Role.EXCLUDED, Role.POSSIBLE_TOOL})
 _MAX_NAME = 4096
 _MAX_CALL_ID = 512
@@ -113,6 +114,11 @@ class SpanStore:
         start, end = span.start_ns, None if facts.end_is_false else span.end_ns
         if start is not None and end is not None and end < start:
             start, end = end, start
+        unit = max(span.time_unit_ns, facts.time_unit_ns)
+        if unit > 1:
+            # The recorded instants are known to within a unit: the call ran somewhere between these.
+            start = max(0, start - unit) if start is not None else None
+            end = end + unit if end is not None else None
         if facts.is_hosted:
             start = end = None
         self.tools.append(ToolSpan(trace, self.spans[-1], self.parents[-1], start, end, span.failed, span.scope, facts))
@@ -132,9 +138,9 @@ class SpanStore:
 
 def vocabulary_names(bits: int) -> Iterator[str]:
     """The vocabularies that recognised a span, from its bits."""
-    for number, vocabulary in enumerate(VOCABULARIES):
-        if bits & (1 << (_VOCABULARY_SHIFT + number)):
-            yield vocabulary.name
+    for name, bit in _VOCABULARY_BITS.items():
+        if bits & bit:
+            yield name
 
 
 def _bits(span: Span, facts: SpanFacts) -> int:
@@ -156,9 +162,8 @@ def _bits(span: Span, facts: SpanFacts) -> int:
         (BARRIER, facts.role is Role.AGENT or facts.role is Role.MODEL),
     )
     bits = sum(bit for bit, is_set in marks if is_set)
-    for number, vocabulary in enumerate(VOCABULARIES):
-        if vocabulary.name in facts.vocabularies:
-            bits |= 1 << (_VOCABULARY_SHIFT + number)
+    for name in facts.vocabularies:
+        bits |= _VOCABULARY_BITS[name]
     return bits
 
 

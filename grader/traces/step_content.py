@@ -16,7 +16,7 @@ from grader.core.trace_content import REDACTED, UNREADABLE, TextRules, TraceCont
 from grader.traces.classify import SpanFacts
 from grader.traces.span import Attributes, Span, Unreadable
 from grader.traces.vocabularies.base import Role
-from grader.traces.vocabularies.genai import OPERATION
+from grader.traces.vocabularies.genai import DETAILS_EVENT, OPERATION
 from grader.traces.vocabularies.openinference import KIND
 
 _OPENINFERENCE_KINDS = {
@@ -61,12 +61,14 @@ _CONVENTIONS = (
             *("gen_ai.tool.call.arguments", "tool_arguments", "gcp.vertex.agent.tool_call_args"),
             *("gen_ai.input.messages", "gen_ai.prompt", "gcp.vertex.agent.llm_request", "traceloop.entity.input"),
             *("ai.toolCall.args", "ai.prompt.messages", "ai.prompt"),
+            *("langfuse.observation.input", "request", "request_data", "input"),
         ),
         input_prefixes=("gen_ai.prompt.",),
         outputs=(
             *("gen_ai.tool.call.result", "tool_response", "gcp.vertex.agent.tool_response"),
             *("gen_ai.output.messages", "gen_ai.completion", "gcp.vertex.agent.llm_response"),
             *("traceloop.entity.output", "ai.toolCall.result", "ai.response.text", "final_result"),
+            *("langfuse.observation.output", "response", "response_data", "output"),
         ),
         output_prefixes=("gen_ai.completion.",),
         input_events=("gen_ai.system.message", "gen_ai.user.message", "gen_ai.tool.message"),
@@ -128,6 +130,10 @@ def _found(span: Span, rules: TextRules, *, is_input: bool) -> tuple[TraceConten
         logged = [event_text(event.attributes) for event in span.events if event.name in events]
         if logged:
             return kept_content("\n".join(logged), what, rules), convention.name
+        for event in span.events if convention.name == "genai" else ():
+            value = event.attributes.get(f"gen_ai.{what}.messages") if event.name == DETAILS_EVENT else None
+            if value is not None:
+                return _content(value, what, rules), convention.name
     return None, None
 
 

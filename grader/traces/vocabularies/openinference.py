@@ -2,19 +2,20 @@
 
 Source: the OpenInference specification (semantic_conventions.md, tool_calling.md, configuration.md), and what its
 instrumentors write: three spellings of the call id, and `tool.parameters` for values in some, the schema in others.
+What only one instrumentor does stands in the file of its producer.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import cast
 
-from grader.core.tool_arguments import NOT_RECORDED, ContentRules, ToolArguments, parse_json
+from grader.core.tool_arguments import NOT_RECORDED, ContentRules, ToolArguments
 from grader.core.tool_calls import ExclusionReason
 from grader.traces.arguments import NOTHING, arguments_from, looks_like_schema
 from grader.traces.span import Attributes, Span, Unreadable
-from grader.traces.vocabularies.base import Proposal, Reading, Role
+from grader.traces.vocabularies.base import MERGED_TOOLS, Proposal, Reading, Role
+from grader.traces.vocabularies.proposals import trusted_id
 
 KIND = "openinference.span.kind"
 TOOL_NAME = "tool.name"
@@ -33,6 +34,8 @@ class OpenInference:
     """Spans with `openinference.span.kind`, or with `tool.name` and no kind."""
 
     name = "openinference"
+    scopes = ()
+    marks = frozenset[str]()
 
     def read(self, span: Span, rules: ContentRules) -> Reading | None:
         """What the span is, None when it does not use OpenInference."""
@@ -46,50 +49,31 @@ class OpenInference:
         if kind == "TOOL":
             return self._tool(span, rules)
         if kind == "AGENT":
-            return self._agent(span, rules)
+            # LangChain gives this kind to every tool with "agent" in its name.
+            return self._tool(span, rules) if TOOL_NAME in attributes else Reading(Role.AGENT, self.name)
         if kind == "LLM":
             return Reading(Role.MODEL, self.name, proposals=tuple(_proposals(attributes)))
         if kind not in _KINDS and TOOL_NAME in attributes:
             return self._tool(span, rules)
         return Reading(Role.OTHER, self.name)
 
-    def _agent(self, span: Span, rules: ContentRules) -> Reading:
-        """LangChain gives the kind AGENT to every tool with "agent" in its name; LlamaIndex writes the name of the
-        called tool on the agent's own span.
-        """
-        if TOOL_NAME in span.attributes and "llama_index" not in span.scope:
-            return self._tool(span, rules)
-        value = span.attributes.get("input.value")
-        if "langchain" in span.scope and "agent" in span.name.lower() and not _is_agent_input(value):
-            return Reading(
-                Role.POSSIBLE_TOOL, self.name, detail=f"an agent or a tool with agent in its name: {span.name[:100]}"
-            )
-        return Reading(Role.AGENT, self.name)
-
     def _tool(self, span: Span, rules: ContentRules) -> Reading:
         attributes = span.attributes
-        if attributes.get("traceloop.span.kind") == "task":
-            return Reading(Role.OTHER, self.name)
         name = attributes.text(TOOL_NAME)
         if name is None:
-            if span.name.startswith("handoff to "):
-                return self._excluded(ExclusionReason.HANDOFF, span)
             return Reading(
                 Role.POSSIBLE_TOOL,
                 self.name,
                 detail=f"a tool was executed, its name is not recorded ({span.name[:100]})",
             )
-        if name == "(merged tools)":
+        if name == MERGED_TOOLS:
             return self._excluded(ExclusionReason.MERGED_SPAN, span)
-        if name == "final_answer" and "smolagents" in span.scope:
-            return self._excluded(ExclusionReason.OUTPUT_FUNCTION, span)
         return Reading(
             Role.TOOL,
             self.name,
             name=name,
-            call_id=_call_id(attributes),
+            call_id=call_id_of(attributes),
             arguments=_arguments(span, rules),
-            end_is_false=span.failed is True and "Abandoned" in span.status_message,
         )
 
     def _excluded(self, why: ExclusionReason, span: Span) -> Reading:
@@ -97,38 +81,15 @@ class OpenInference:
             Role.EXCLUDED,
             self.name,
             name=span.attributes.text(TOOL_NAME),
-            call_id=_call_id(span.attributes),
+            call_id=call_id_of(span.attributes),
             why_excluded=why,
             detail=span.name[:200],
         )
 
 
-def _is_agent_input(value: object) -> bool:
-    """LangGraph runs an agent on a state with messages; a tool gets its arguments."""
-    return not isinstance(value, str) or "messages" in value
-
-
-def _call_id(attributes: Attributes) -> str | None:
-    for key in _CALL_IDS:
-        found = attributes.text(key)
-        if found is not None and found not in NOTHING:
-            return found
-    output = attributes.text("output.value")
-    if output is None or '"tool_call_id"' not in output:
-        return None
-    try:
-        value = parse_json(output)
-    except ValueError:
-        return None
-    for _ in range(3):
-        if not isinstance(value, dict):
-            return None
-        entries = cast("dict[str, object]", value)
-        found = entries.get("tool_call_id")
-        if isinstance(found, str) and found and found not in NOTHING:
-            return found
-        value = entries.get("kwargs", entries.get("data", entries.get("output")))
-    return None
+def call_id_of(attributes: Attributes) -> str | None:
+    """The call id, in any of its spellings."""
+    return next(filter(None, (trusted_id(attributes.get(key)) for key in _CALL_IDS)), None)
 
 
 def _arguments(span: Span, rules: ContentRules) -> ToolArguments:

@@ -1,0 +1,35 @@
+"""The Claude Agent SDK, as OpenInference's instrumentor records it.
+
+Source: openinference-instrumentation-claude-agent-sdk `_wrappers.py`: `tool.parameters` has the values; at the end of a
+session unfinished spans are closed with an error; the tool `Agent` may only have launched its agent when it ends.
+"""
+
+from __future__ import annotations
+
+from grader.core.tool_arguments import ContentRules
+from grader.traces.span import Span
+from grader.traces.vocabularies.base import Reading, Role
+from grader.traces.vocabularies.openinference import KIND, TOOL_NAME, call_id_of
+
+
+class ClaudeAgent:
+    """Spans of scopes with `claude_agent_sdk` in their names."""
+
+    name = "claude_agent"
+    scopes = ("claude_agent_sdk", "claude-agent-sdk")
+    marks = frozenset[str]()
+
+    def read(self, span: Span, rules: ContentRules) -> Reading | None:
+        """Tools whose recorded end is not that of their work. (A scope that an export lost cannot be told.)"""
+        attributes = span.attributes
+        name = attributes.text(TOOL_NAME)
+        if name is None or attributes.text(KIND) != "TOOL":
+            return None
+        is_abandoned = span.failed is True and "Abandoned" in span.status_message
+        if not is_abandoned and not any(part in span.scope for part in self.scopes):
+            return None
+        output = attributes.get("output.value")
+        is_launched = isinstance(output, str) and '"async_launched"' in output
+        return Reading(
+            Role.TOOL, self.name, name=name, call_id=call_id_of(attributes), end_is_false=is_abandoned or is_launched
+        )

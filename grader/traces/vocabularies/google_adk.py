@@ -1,0 +1,72 @@
+"""Google's Agent Development Kit: spans of its own tracer, and OpenInference's instrumentor for it.
+
+Source: google/adk-python `telemetry/tracing.py`. Content is in `gcp.vertex.agent.*`; parallel calls get one span more
+that sums them up; the status is often left unset; a tool's span lies inside that of the model call that asked for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import cast
+
+from grader.core.tool_arguments import NOT_RECORDED, ArgumentState, ContentRules, ToolArguments
+from grader.core.tool_calls import ExclusionReason
+from grader.traces.arguments import arguments_from, json_of
+from grader.traces.span import Attributes, Span
+from grader.traces.vocabularies.base import MERGED_TOOLS, Proposal, Reading, Role
+from grader.traces.vocabularies.proposals import proposal, trusted_id
+
+_ARGUMENTS = "gcp.vertex.agent.tool_call_args"
+_RESPONSE = "gcp.vertex.agent.tool_response"
+_LLM_RESPONSE = "gcp.vertex.agent.llm_response"
+_TRANSFER = "transfer_to_agent"
+"""ADK hands over to another agent by a function of this name."""
+
+
+class GoogleADK:
+    """Spans of the scope `gcp.vertex.agent`, and those that OpenInference makes of them."""
+
+    name = "google_adk"
+    scopes = ("gcp.vertex.agent", "google_adk", "google-adk")
+    marks = frozenset({_ARGUMENTS, _LLM_RESPONSE})
+
+    def read(self, span: Span, rules: ContentRules) -> Reading | None:
+        """What the span is."""
+        attributes = span.attributes
+        name = attributes.text("gen_ai.tool.name") or attributes.text("tool.name")
+        is_tool = attributes.get("gen_ai.operation.name") == "execute_tool" or _ARGUMENTS in attributes
+        if is_tool and (name == MERGED_TOOLS or span.name == "execute_tool (merged)"):
+            return self._excluded(ExclusionReason.MERGED_SPAN, name, span)
+        if is_tool and name == _TRANSFER:
+            return self._excluded(ExclusionReason.HANDOFF, name, span)
+        if is_tool and name is not None:
+            call_id = trusted_id(attributes.get("gen_ai.tool.call.id"))
+            return Reading(Role.TOOL, self.name, name=name, call_id=call_id, arguments=_arguments(attributes, rules))
+        if _LLM_RESPONSE in attributes and "gen_ai.request.model" in attributes:
+            return Reading(Role.MODEL, self.name, proposals=tuple(_proposals(attributes)))
+        return None
+
+    def _excluded(self, why: ExclusionReason, name: str | None, span: Span) -> Reading:
+        call_id = trusted_id(span.attributes.get("gen_ai.tool.call.id"))
+        return Reading(Role.EXCLUDED, self.name, name=name, call_id=call_id, why_excluded=why, detail=span.name[:200])
+
+
+def _arguments(attributes: Attributes, rules: ContentRules) -> ToolArguments:
+    """ADK writes `{}` for arguments and response when content is off; with a response, `{}` is really empty."""
+    found = arguments_from(attributes.get(_ARGUMENTS), rules)
+    if found.state is ArgumentState.RECORDED and found.text == "{}":
+        return NOT_RECORDED if attributes.get(_RESPONSE) in (None, "{}", {}) else found
+    return found
+
+
+def _proposals(attributes: Attributes) -> Iterator[Proposal]:
+    """The function calls in the content of the model's answer."""
+    answer = json_of(attributes.get(_LLM_RESPONSE))
+    content = cast("dict[str, object]", answer).get("content") if isinstance(answer, dict) else None
+    parts = cast("dict[str, object]", content).get("parts") if isinstance(content, dict) else None
+    for part in cast("list[object]", parts) if isinstance(parts, list) else []:
+        call = cast("dict[str, object]", part).get("function_call") if isinstance(part, dict) else None
+        if isinstance(call, dict):
+            found = cast("dict[str, object]", call)
+            if found.get("name") != _TRANSFER:
+                yield from proposal(found.get("name"), found.get("id"))

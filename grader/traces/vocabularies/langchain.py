@@ -1,0 +1,113 @@
+"""LangChain and LangGraph: OpenInference's instrumentor, OpenLLMetry's, and the OpenTelemetry export of LangSmith.
+
+Source: openinference-instrumentation-langchain `_tracer.py` (the kind AGENT for every run with "agent" in its name, an
+input of one key without its key, the call id only in the result, times made through floating point, interrupts with
+the status OK); opentelemetry-instrumentation-langchain (arguments in an envelope); LangSmith (the name of the tool only
+in that of the span).
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from grader.core.tool_arguments import ContentRules
+from grader.core.tool_calls import ExclusionReason
+from grader.traces.arguments import arguments_from, json_of
+from grader.traces.span import Attributes, Span
+from grader.traces.vocabularies.base import Reading, Role
+from grader.traces.vocabularies.openinference import KIND, TOOL_NAME, call_id_of
+from grader.traces.vocabularies.proposals import trusted_id
+
+_LANGSMITH_KIND = "langsmith.span.kind"
+_FLOAT_TIME_NS = 256
+"""How exact nanoseconds are that went through a 64-bit float."""
+_NO_TOOLS = frozenset({"LLM", "CHAIN", "RETRIEVER", "EMBEDDING", "PROMPT"})
+_RESULTS = ("output.value", "gen_ai.tool.call.result", "traceloop.entity.output", "gen_ai.completion")
+
+
+class LangChain:
+    """Spans of scopes with `langchain` or `langgraph` in their names, and those of LangSmith."""
+
+    name = "langchain"
+    scopes = ("langchain", "langgraph", "langsmith")
+    marks = frozenset({_LANGSMITH_KIND})
+
+    def read(self, span: Span, rules: ContentRules) -> Reading | None:
+        """What LangChain's habits say beyond the general vocabularies."""
+        attributes = span.attributes
+        if _LANGSMITH_KIND in attributes or "langsmith" in span.scope:
+            return self._of_langsmith(span, rules)
+        if not any(part in span.scope for part in ("langchain", "langgraph")):
+            return None
+        kind, name = attributes.text(KIND), attributes.text(TOOL_NAME) or attributes.text("gen_ai.tool.name")
+        if kind == "AGENT" and name is None and "agent" in span.name.lower() and not _is_agent_input(attributes):
+            return Reading(
+                Role.POSSIBLE_TOOL, self.name, detail=f"an agent or a tool with agent in its name: {span.name[:100]}"
+            )
+        if name is None or (kind is not None and kind in _NO_TOOLS):
+            return None
+        call_id = call_id_of(attributes) or trusted_id(attributes.get("gen_ai.tool.call.id")) or _id_in_result(span)
+        if _was_interrupted(span):
+            return Reading(
+                Role.EXCLUDED,
+                self.name,
+                name=name,
+                call_id=call_id,
+                why_excluded=ExclusionReason.DEFERRED,
+                detail="interrupted, to be run again",
+            )
+        unit = _FLOAT_TIME_NS if "openinference" in span.scope else 1
+        return Reading(Role.TOOL, self.name, name=name, call_id=call_id, time_unit_ns=unit)
+
+    def _of_langsmith(self, span: Span, rules: ContentRules) -> Reading | None:
+        attributes = span.attributes
+        kind = attributes.get(_LANGSMITH_KIND)
+        operation = attributes.get("gen_ai.operation.name")
+        if kind == "tool" or (operation == "execute_tool" and "gen_ai.tool.name" not in attributes):
+            if not span.name:
+                return None
+            given = json_of(attributes.get("gen_ai.prompt"))
+            inner: object = given
+            if isinstance(given, dict):
+                inner = cast("dict[str, object]", given).get("input", cast("object", given))
+            name = attributes.text("gen_ai.tool.name") or span.name
+            arguments = arguments_from(inner, rules)
+            return Reading(
+                Role.TOOL, self.name, name=name, call_id=_id_in_result(span), arguments=arguments, overrules=True
+            )
+        if kind == "llm":
+            return Reading(Role.MODEL, self.name)
+        return (
+            Reading(Role.OTHER, self.name) if kind in {"chain", "retriever", "embedding", "prompt", "parser"} else None
+        )
+
+
+def _is_agent_input(attributes: Attributes) -> bool:
+    """LangGraph runs an agent on a state with messages; a tool gets its arguments."""
+    value = attributes.get("input.value")
+    return not isinstance(value, str) or "messages" in value
+
+
+def _was_interrupted(span: Span) -> bool:
+    return any(
+        event.name == "exception" and str(event.attributes.get("exception.type")).endswith("GraphInterrupt")
+        for event in span.events
+    )
+
+
+def _id_in_result(span: Span) -> str | None:
+    """The id in a recorded `ToolMessage`, which may stand in one or two envelopes."""
+    for key in _RESULTS:
+        text = span.attributes.get(key)
+        if isinstance(text, str) and "tool_call_id" not in text:
+            continue
+        value = json_of(text)
+        for _ in range(4):
+            if not isinstance(value, dict):
+                break
+            entries = cast("dict[str, object]", value)
+            found = trusted_id(entries.get("tool_call_id"))
+            if found is not None:
+                return found
+            value = next((entries[key] for key in ("kwargs", "data", "output", "update") if key in entries), None)
+    return None

@@ -1,0 +1,58 @@
+"""The OpenAI Agents SDK, as OpenInference, OpenLLMetry, OpenTelemetry and Logfire record it.
+
+Source: openinference-instrumentation-openai-agents `_processor.py` (handoffs have the kind TOOL and no tool's name,
+times come from ISO texts with microseconds), logfire `openai_agents.py` (the span's message template tells what it is,
+`name`, `input` and `output` are plain attributes). Tools that OpenAI runs stand only in the answer of the model.
+"""
+
+from __future__ import annotations
+
+from grader.core.tool_arguments import ContentRules
+from grader.core.tool_calls import ExclusionReason
+from grader.traces.arguments import arguments_from
+from grader.traces.span import Span
+from grader.traces.vocabularies.base import Reading, Role
+from grader.traces.vocabularies.openinference import KIND, TOOL_NAME
+from grader.traces.vocabularies.proposals import has_hosted_items
+
+_TEMPLATE = "logfire.msg_template"
+_ISO_TIME_NS = 2_000
+"""Microseconds that were cut, and went through a 64-bit float."""
+_ANSWERS = ("output.value", "response", "gen_ai.output.messages", "gen_ai.completion.0.content")
+
+
+class OpenAIAgents:
+    """Spans of scopes with `openai_agents` in their names, and those that Logfire makes."""
+
+    name = "openai_agents"
+    scopes = ("openai_agents", "openai-agents", "openai.agents")
+    marks = frozenset({_TEMPLATE})
+
+    def read(self, span: Span, rules: ContentRules) -> Reading | None:
+        """What the SDK's habits say beyond the general vocabularies."""
+        attributes = span.attributes
+        if attributes.get(_TEMPLATE) == "Function: {name}":
+            return self._of_logfire(span, rules)
+        if _TEMPLATE in attributes and "openai_agents" not in span.scope:
+            return None
+        kind, name = attributes.text(KIND), attributes.text(TOOL_NAME)
+        if kind == "TOOL" and name is None:
+            return self._handoff(span) if span.name.startswith("handoff to ") else None
+        if kind == "TOOL" and span.scope:
+            return Reading(Role.TOOL, self.name, name=name, time_unit_ns=_ISO_TIME_NS)
+        if kind == "LLM" or "gen_ai.request.model" in attributes:
+            is_hosted = any(has_hosted_items(attributes.get(key)) for key in _ANSWERS)
+            return Reading(Role.MODEL, self.name, is_hosted=True) if is_hosted else None
+        return None
+
+    def _of_logfire(self, span: Span, rules: ContentRules) -> Reading:
+        name = span.attributes.text("name")
+        if name is None:
+            detail = f"a function was executed, its name is not recorded ({span.name[:100]})"
+            return Reading(Role.POSSIBLE_TOOL, self.name, detail=detail)
+        arguments = arguments_from(span.attributes.get("input"), rules)
+        return Reading(Role.TOOL, self.name, name=name, arguments=arguments)
+
+    def _handoff(self, span: Span) -> Reading:
+        why = ExclusionReason.HANDOFF
+        return Reading(Role.EXCLUDED, self.name, why_excluded=why, detail=span.name[:200])
