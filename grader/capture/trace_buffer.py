@@ -175,12 +175,13 @@ class TraceBuffer(Generic[S]):
             if span_id in trace.ended:
                 return  # told twice
             trace.touched_at = self._step
-            was_open = trace.open.pop(span_id, None) is not None
-            if was_open:
-                self._spans -= 1
-            elif not trace.is_over:
+            was_open = span_id in trace.open
+            if not was_open and not trace.is_over:
                 trace.report(CoverageCode.CAPTURE_FAILED, f"the begin of span {self._describe(span)} was not seen")
-            if self._hold(trace, content_bytes):
+            is_held = self._hold(trace, content_bytes, spans=0 if was_open else 1)
+            if trace.open.pop(span_id, None) is not None and not is_held:
+                self._spans -= 1
+            if is_held:
                 trace.ended[span_id] = span
             trace.root_has_ended = trace.root_has_ended or span_id == trace.root
             self._settle(trace)
@@ -276,12 +277,12 @@ class TraceBuffer(Generic[S]):
 
     # --- room
 
-    def _hold(self, trace: KeptTrace[S], content_bytes: int) -> bool:
-        """Make room for one more span of a trace; whether it is to be held."""
-        if trace.state is TraceState.EVICTED or trace.is_over:
+    def _hold(self, trace: KeptTrace[S], content_bytes: int, spans: int = 1) -> bool:
+        """Make room for a span of a trace, or (`spans=0`) for what one says that is held; whether it may be held."""
+        if trace.state is TraceState.EVICTED or (trace.is_over and spans > 0):
             return False
         limits = self.limits
-        while self._spans + 1 > limits.max_spans or self._content_bytes + content_bytes > limits.max_content_bytes:
+        while self._spans + spans > limits.max_spans or self._content_bytes + content_bytes > limits.max_content_bytes:
             victim = self._oldest()
             if victim is trace and len(self._traces) == 1:
                 trace.is_over = True
@@ -290,7 +291,7 @@ class TraceBuffer(Generic[S]):
             self._evict(victim)
             if victim is trace:
                 return False
-        self._spans += 1
+        self._spans += spans
         self._content_bytes += content_bytes
         trace.content_bytes += content_bytes
         return True
