@@ -154,6 +154,7 @@ def evidence_of(snapshot: Snapshot[ReadableSpan], trace: SdkTrace, name: str, de
     def spans(notes: traces.ReadNotes) -> Iterator[traces.Span]:
         for code, count, detail in snapshot.reasons:
             notes.report(code, detail, count)
+        notes.spans += len(snapshot.ended) + len(is_open)
         for span in snapshot.ended:
             try:
                 yield read_span(span)

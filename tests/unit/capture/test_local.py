@@ -94,6 +94,7 @@ def test_a_request_is_evidence_and_complete_once_it_has_ended(capture: LocalTrac
     assert graded.submission_name == "captured request 'send a mail'"
     assert payload(graded).coverage.declared_by == "LocalTraceCapture: every span that began in the request has ended"
     assert payload(graded).trace_ids == (request.trace_id,)
+    assert (payload(graded).sources[0].spans, graded.warnings) == (2, ())
 
 
 def test_positives_stand_while_the_request_is_open(capture: LocalTraceCapture) -> None:
