@@ -20,6 +20,7 @@ from grader.core.tool_arguments import (
     ArgumentState,
     ContentRules,
     ToolArguments,
+    compact_json,
     parse_json,
     recorded_arguments,
     unparsable_arguments,
@@ -138,6 +139,23 @@ def _of_python_call(
     return unparsable_arguments(str(positional), rules, detail="arguments by position, without their names")
 
 
+def with_proposal(found: ToolArguments, proposed: str | None, rules: ContentRules) -> ToolArguments:
+    """Arguments of which a producer left out the name of the only one, completed from what the model asked for.
+
+    Only if the model asked for one argument, and its value is what was found; else what was found stays.
+    """
+    asked = json_of(proposed)
+    if not isinstance(asked, dict) or len(cast("dict[str, object]", asked)) != 1 or found.text is None:
+        return found
+    given = cast("dict[str, object]", asked)
+    value = next(iter(given.values()))
+    texts = {value if isinstance(value, str) else compact_json(value)}
+    inner = json_of(value)
+    if isinstance(inner, dict):
+        texts.add(compact_json(cast("object", inner)))
+    return recorded_arguments(given, rules) if found.text in texts else found
+
+
 def _parameter_names(schema: object) -> tuple[str, ...]:
     found = json_of(schema)
     if not isinstance(found, dict) or not looks_like_schema(cast("object", found)):
@@ -160,3 +178,24 @@ def looks_like_schema(value: object) -> bool:
     if "type" in entries and "properties" in entries:
         return True
     return len(entries) > 0 and all(isinstance(item, dict) and "type" in item for item in entries.values())
+
+
+def cannot_fit(arguments: object, schema: object) -> bool:
+    """Whether arguments surely break a JSON Schema of an object: one that is needed is missing, or is no text."""
+    given, wanted = json_of(arguments), json_of(schema)
+    if not isinstance(given, dict) or not isinstance(wanted, dict):
+        return False
+    described = cast("dict[str, object]", wanted)
+    required, properties = described.get("required"), described.get("properties")
+    if not isinstance(required, list) or not isinstance(properties, dict):
+        return False
+    kinds, values = cast("dict[str, object]", properties), cast("dict[str, object]", given)
+    for name in cast("list[object]", required):
+        kind = kinds.get(name) if isinstance(name, str) else None
+        if not isinstance(name, str) or not isinstance(kind, dict) or "default" in kind:
+            continue
+        is_text = cast("dict[str, object]", kind).get("type") == "string"
+        is_plain = isinstance(cast("dict[str, object]", kind).get("type"), str)
+        if is_plain and (name not in values or (is_text and not isinstance(values[name], str))):
+            return True
+    return False

@@ -47,6 +47,7 @@ class SpanFacts:
     is_pending: bool = False
     looks_like_ai: bool = False
     time_unit_ns: int = 1
+    has_returned: bool = False
 
 
 def classify(span: Span, rules: ContentRules) -> SpanFacts:
@@ -88,6 +89,7 @@ def _together(role: Role, chosen: list[Reading], readings: list[Reading], is_pen
         end_is_false=any(reading.end_is_false for reading in chosen),
         is_pending=is_pending,
         time_unit_ns=max(reading.time_unit_ns for reading in chosen),
+        has_returned=any(reading.has_returned for reading in chosen),
     )
 
 

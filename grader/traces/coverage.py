@@ -6,13 +6,15 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from grader.core.coverage import CoverageCode, CoverageReason
-from grader.core.tool_calls import Excluded, ToolCall
+from grader.core.tool_calls import Excluded, ExclusionReason, ToolCall
 from grader.core.tool_names import same_tool
 from grader.traces import span_store as bits
 from grader.traces.span_store import SpanStore
 from grader.traces.trace_tree import TraceTree
 from grader.traces.vocabularies.base import Proposal
 
+_HANDOFF = "transfer_to_"
+"""How OpenAI's SDK names the call by which a model hands over to another agent."""
 _OUTPUT_TOOL = "final_result"
 """The name, or its beginning, by which pydantic-ai lets a model give its final answer as a call: nothing is executed
 for it."""
@@ -116,11 +118,14 @@ def check_proposals(
     ]
     asked_ids = {proposal.call_id for _, proposal in asked}
     free = [item.names for item in (*calls, *excluded) if item.call_id is None or item.call_id not in asked_ids]
-    free_by_name = Counter(names for names in free)
+    free_by_name = Counter(names for names in free if names)
+    unnamed_handoffs = sum(item.why is ExclusionReason.HANDOFF and not item.names for item in excluded)
     unanswered: list[tuple[str, Proposal]] = []
     for place, proposal in sorted(open_ones, key=lambda item: item[1].name == ""):
         fitting = next((names for names, left in free_by_name.items() if left and _fits(names, proposal)), None)
-        if fitting is None:
+        if fitting is None and unnamed_handoffs > 0 and proposal.name.startswith(_HANDOFF):
+            unnamed_handoffs -= 1
+        elif fitting is None:
             unanswered.append((place, proposal))
             name = proposal.name[:100] or "a tool whose name is not recorded"
             reasons.add(CoverageCode.PROPOSAL_UNANSWERED, f"{name} in span {place}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
@@ -27,6 +27,7 @@ from grader.core.tool_calls import (
 )
 from grader.errors import Place, TraceError
 from grader.traces import received
+from grader.traces.arguments import with_proposal
 from grader.traces.coverage import Reasons, check_proposals, check_trace, reversed_spans
 from grader.traces.otlp import ReadLimits, read_spans
 from grader.traces.span import ReadNotes, Span
@@ -251,7 +252,7 @@ def _read_trace(tree: TraceTree, tools: list[ToolSpan], asked: list[tuple[int, P
             possible[tree.ref(tool.span)] = _possible(tool, tree)
     for span in possible:
         parts.reasons.add(CoverageCode.TOOL_UNNAMED, f"span {span}")
-    calls = unify(executed, tree)
+    calls = unify(_with_proposals(executed, asked, tree.store.rules), tree)
     left_out = tuple(excluded.values())
     places = sorted(((tree.ref(span), proposal) for span, proposal in asked), key=lambda item: (item[0], str(item[1])))
     for place, proposal in check_proposals(places, calls, left_out, parts.reasons):
@@ -266,6 +267,19 @@ def _read_trace(tree: TraceTree, tools: list[ToolSpan], asked: list[tuple[int, P
     parts.widened.extend(reversed_spans(tree, tree.store))
     for at in tree.at.values():
         parts.vocabularies.update(vocabulary_names(tree.store.bits[at]))
+
+
+def _with_proposals(executed: list[ToolSpan], asked: list[tuple[int, Proposal]], rules: ContentRules) -> list[ToolSpan]:
+    """The executions, with what only the model's answer says of their arguments."""
+    given = {proposal.call_id: proposal.arguments for _, proposal in asked if proposal.arguments is not None}
+    if not given:
+        return executed
+    return [
+        replace(tool, facts=replace(tool.facts, arguments=with_proposal(tool.facts.arguments, text, rules)))
+        if "langchain" in tool.facts.vocabularies and (text := given.get(tool.facts.call_id)) is not None
+        else tool
+        for tool in executed
+    ]
 
 
 def _read_pending(tool: ToolSpan, tree: TraceTree, executed: list[ToolSpan], excluded: dict[str, Excluded]) -> None:

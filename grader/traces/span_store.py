@@ -96,6 +96,9 @@ class SpanStore:
             if len(self.proposals) >= self.limits.max_proposals:
                 notes.capacity = f"more than {self.limits.max_proposals} calls that models asked for"
                 break
+            self._argument_bytes += len(proposal.arguments or "")
+            if self._argument_bytes > self.limits.max_argument_bytes and proposal.arguments is not None:
+                proposal = replace(proposal, arguments=None)  # noqa: PLW2901 - there is no room for it
             self.proposals.append((trace, self.spans[-1], proposal))
 
     def _add_tool(self, span: Span, trace: int, facts: SpanFacts, notes: ReadNotes) -> None:
@@ -121,7 +124,8 @@ class SpanStore:
             end = end + unit if end is not None else None
         if facts.is_hosted:
             start = end = None
-        self.tools.append(ToolSpan(trace, self.spans[-1], self.parents[-1], start, end, span.failed, span.scope, facts))
+        failed = False if span.failed is None and facts.has_returned else span.failed
+        self.tools.append(ToolSpan(trace, self.spans[-1], self.parents[-1], start, end, failed, span.scope, facts))
 
     def by_trace(self, chosen: frozenset[int] | None = None) -> Iterator[tuple[int, list[int]]]:
         """(trace number, positions of its spans), for the chosen traces or all."""

@@ -35,10 +35,14 @@ class Role(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A call that a model asked for. An empty name: it is known that one was asked for, and not which."""
+    """A call that a model asked for. An empty name: it is known that one was asked for, and not which.
+
+    `arguments` is the JSON text that the model gave, kept only where the execution itself may lack a part of it.
+    """
 
     name: str
     call_id: str | None
+    arguments: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,8 @@ class Reading:
     not those of the run (of a model: it ran tools of its own). `is_transport`: a layer of a call (an MCP client or
     server) that another span may describe too. `end_is_false`: the recorded end is not the end of the work.
     `overrules`: a producer whose habits are known, so that what the general vocabularies make of the span does not
-    count. `time_unit_ns`: how exact the producer's times are.
+    count. `time_unit_ns`: how exact the producer's times are. `has_returned`: a result is recorded that this producer
+    writes only if the call succeeded, although it leaves the status unset.
     """
 
     role: Role
@@ -64,6 +69,7 @@ class Reading:
     is_transport: bool = False
     end_is_false: bool = False
     overrules: bool = False
+    has_returned: bool = False
     time_unit_ns: int = 1
 
 

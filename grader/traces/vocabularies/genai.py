@@ -65,7 +65,7 @@ class GenAI:
         if operation in _AGENT_OPERATIONS:
             return Reading(Role.AGENT, self.name)
         if operation in _MODEL_OPERATIONS or (operation is None and any(mark in attributes for mark in _MODEL_MARKS)):
-            return Reading(Role.MODEL, self.name, proposals=tuple(_proposals(span)))
+            return Reading(Role.MODEL, self.name, proposals=tuple(proposals_of(span)))
         if operation is None:
             return None
         return Reading(Role.OTHER, self.name)
@@ -141,7 +141,7 @@ def _arguments_in_events(span: Span) -> Iterator[object]:
 # --- calls that a model asked for
 
 
-def _proposals(span: Span) -> Iterator[Proposal]:
+def proposals_of(span: Span) -> Iterator[Proposal]:
     """All proposals of a model's answer; an unnamed one if it ended with calls and none of them is recorded."""
     attributes, found = span.attributes, False
     for value in (

@@ -8,6 +8,7 @@ in that of the span).
 
 from __future__ import annotations
 
+import re
 from typing import cast
 
 from grader.core.tool_arguments import ContentRules
@@ -22,6 +23,7 @@ _LANGSMITH_KIND = "langsmith.span.kind"
 _FLOAT_TIME_NS = 256
 """How exact nanoseconds are that went through a 64-bit float."""
 _NO_TOOLS = frozenset({"LLM", "CHAIN", "RETRIEVER", "EMBEDDING", "PROMPT"})
+_BAD_ARGUMENTS = re.compile(r"langchain_core/tools/base\.py\", line [0-9]+, in (?:_parse_input|_to_args_and_kwargs)\b")
 _RESULTS = ("output.value", "gen_ai.tool.call.result", "traceloop.entity.output", "gen_ai.completion")
 
 
@@ -47,15 +49,10 @@ class LangChain:
         if name is None or (kind is not None and kind in _NO_TOOLS):
             return None
         call_id = call_id_of(attributes) or trusted_id(attributes.get("gen_ai.tool.call.id")) or _id_in_result(span)
-        if _was_interrupted(span):
-            return Reading(
-                Role.EXCLUDED,
-                self.name,
-                name=name,
-                call_id=call_id,
-                why_excluded=ExclusionReason.DEFERRED,
-                detail="interrupted, to be run again",
-            )
+        refused = _refusal(span, name)
+        if refused is not None:
+            why, detail = refused
+            return Reading(Role.EXCLUDED, self.name, name=name, call_id=call_id, why_excluded=why, detail=detail)
         unit = _FLOAT_TIME_NS if "openinference" in span.scope else 1
         return Reading(Role.TOOL, self.name, name=name, call_id=call_id, time_unit_ns=unit)
 
@@ -88,11 +85,23 @@ def _is_agent_input(attributes: Attributes) -> bool:
     return not isinstance(value, str) or "messages" in value
 
 
-def _was_interrupted(span: Span) -> bool:
-    return any(
-        event.name == "exception" and str(event.attributes.get("exception.type")).endswith("GraphInterrupt")
-        for event in span.events
-    )
+def _refusal(span: Span, name: str) -> tuple[ExclusionReason, str] | None:
+    """Why the tool's function did not run to its end, or not at all: an interrupt, or its arguments.
+
+    Arguments are checked inside `BaseTool.run`: then its steps for that stand in the stack trace, or the model that
+    refused them has the tool's name.
+    """
+    for event in span.events:
+        if event.name != "exception":
+            continue
+        kind = str(event.attributes.get("exception.type")).rsplit(".", 1)[-1]
+        if kind == "GraphInterrupt":
+            return ExclusionReason.DEFERRED, "interrupted, to be run again"
+        if kind == "ValidationError":
+            text, trace = (event.attributes.text(f"exception.{key}") or "" for key in ("message", "stacktrace"))
+            if _BAD_ARGUMENTS.search(trace) or re.match(rf"[0-9]+ validation errors? for {re.escape(name)}\b", text):
+                return ExclusionReason.INVALID_ARGUMENTS, text.split("\n", 1)[0][:200]
+    return None
 
 
 def _id_in_result(span: Span) -> str | None:

@@ -7,9 +7,11 @@ times come from ISO texts with microseconds), logfire `openai_agents.py` (the sp
 
 from __future__ import annotations
 
+import re
+
 from grader.core.tool_arguments import ContentRules
 from grader.core.tool_calls import ExclusionReason
-from grader.traces.arguments import arguments_from
+from grader.traces.arguments import arguments_from, cannot_fit
 from grader.traces.span import Span
 from grader.traces.vocabularies.base import Reading, Role
 from grader.traces.vocabularies.openinference import KIND, TOOL_NAME
@@ -18,6 +20,8 @@ from grader.traces.vocabularies.proposals import has_hosted_items
 _TEMPLATE = "logfire.msg_template"
 _ISO_TIME_NS = 2_000
 """Microseconds that were cut, and went through a 64-bit float."""
+_NOT_FOUND = re.compile(r"Tool not found: \{'tool_name': '([^'{}]{1,200})'")
+"""The status of a turn of an agent in which the model asked for a tool that does not exist."""
 _ANSWERS = ("output.value", "response", "gen_ai.output.messages", "gen_ai.completion.0.content")
 
 
@@ -39,7 +43,16 @@ class OpenAIAgents:
         if kind == "TOOL" and name is None:
             return self._handoff(span) if span.name.startswith("handoff to ") else None
         if kind == "TOOL" and span.scope:
+            if span.failed and _was_refused(span):
+                why = ExclusionReason.INVALID_ARGUMENTS
+                return Reading(Role.EXCLUDED, self.name, name=name, why_excluded=why, detail=span.status_message[:200])
             return Reading(Role.TOOL, self.name, name=name, time_unit_ns=_ISO_TIME_NS)
+        unknown = _NOT_FOUND.match(span.status_message) if span.failed else None
+        if unknown is not None:
+            why = ExclusionReason.NOT_FOUND
+            return Reading(
+                Role.EXCLUDED, self.name, name=unknown[1], why_excluded=why, detail=span.status_message[:200]
+            )
         if kind == "LLM" or "gen_ai.request.model" in attributes:
             is_hosted = any(has_hosted_items(attributes.get(key)) for key in _ANSWERS)
             return Reading(Role.MODEL, self.name, is_hosted=True) if is_hosted else None
@@ -56,3 +69,16 @@ class OpenAIAgents:
     def _handoff(self, span: Span) -> Reading:
         why = ExclusionReason.HANDOFF
         return Reading(Role.EXCLUDED, self.name, why_excluded=why, detail=span.name[:200])
+
+
+def _was_refused(span: Span) -> bool:
+    """Whether a failed call was refused for its arguments: the SDK says so, or they cannot fit the tool's schema.
+
+    (What a tool raises itself looks the same; so only what the SDK cannot have let through counts.)
+    """
+    if "Invalid JSON input for tool" in span.status_message:
+        return True
+    output = span.attributes.get("output.value")
+    if isinstance(output, str) and "Invalid JSON input for tool" in output:
+        return True
+    return cannot_fit(span.attributes.get("input.value"), span.attributes.get("tool.parameters"))

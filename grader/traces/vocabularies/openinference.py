@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from grader.core.tool_arguments import NOT_RECORDED, ContentRules, ToolArguments
 from grader.core.tool_calls import ExclusionReason
-from grader.traces.arguments import NOTHING, arguments_from, looks_like_schema
+from grader.traces.arguments import arguments_from, looks_like_schema
 from grader.traces.span import Attributes, Span, Unreadable
 from grader.traces.vocabularies.base import MERGED_TOOLS, Proposal, Reading, Role
 from grader.traces.vocabularies.proposals import trusted_id
@@ -25,6 +25,7 @@ _KINDS = frozenset(
 )
 _VALUES_IN_PARAMETERS = ("google_adk", "claude_agent_sdk", "agno", "strands", "pydantic_ai", "autogen_agentchat")
 """Scopes whose `tool.parameters` has the values of the call; in all others it is the schema."""
+_MOST_ARGUMENTS = 8 * 1024
 _TOOL_CALL_NAME = re.compile(
     r"llm\.output_messages\.[0-9]{1,9}\.message\.(?:tool_calls|contents)\.[0-9]{1,9}\.tool_call\.function\.name\Z"
 )
@@ -52,7 +53,8 @@ class OpenInference:
             # LangChain gives this kind to every tool with "agent" in its name.
             return self._tool(span, rules) if TOOL_NAME in attributes else Reading(Role.AGENT, self.name)
         if kind == "LLM":
-            return Reading(Role.MODEL, self.name, proposals=tuple(_proposals(attributes)))
+            keeps = rules.retain_content and rules.redactor is None and "langchain" in span.scope
+            return Reading(Role.MODEL, self.name, proposals=tuple(_proposals(attributes, keeps_arguments=keeps)))
         if kind not in _KINDS and TOOL_NAME in attributes:
             return self._tool(span, rules)
         return Reading(Role.OTHER, self.name)
@@ -102,17 +104,18 @@ def _arguments(span: Span, rules: ContentRules) -> ToolArguments:
     return NOT_RECORDED if looks_like_schema(parameters) else arguments_from(parameters, rules)
 
 
-def _proposals(attributes: Attributes) -> Iterator[Proposal]:
+def _proposals(attributes: Attributes, *, keeps_arguments: bool) -> Iterator[Proposal]:
     """Calls in the output messages; a call that stands in `tool_calls` and in `contents` too is one."""
     seen: set[tuple[str, str]] = set()
     for key in attributes:
         if not _TOOL_CALL_NAME.match(key):
             continue
         name = attributes.text(key)
-        call_id = attributes.text(key.removesuffix("function.name") + "id")
+        call_id = trusted_id(attributes.get(key.removesuffix("function.name") + "id"))
         if name is None or (call_id is not None and (name, call_id) in seen):
             continue
         if call_id is None and ".contents." in key:
             continue
         seen.add((name, call_id or ""))
-        yield Proposal(name, call_id if call_id not in NOTHING else None)
+        arguments = attributes.text(key.removesuffix("name") + "arguments") if keeps_arguments else None
+        yield Proposal(name, call_id, arguments if arguments and len(arguments) <= _MOST_ARGUMENTS else None)

@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import cast
 
 from grader.core.tool_arguments import ContentRules
 from grader.core.tool_calls import ExclusionReason
-from grader.traces.arguments import arguments_from
+from grader.traces.arguments import arguments_from, json_of
 from grader.traces.span import Span
 from grader.traces.vocabularies.base import Proposal, Reading, Role
+from grader.traces.vocabularies.genai import proposals_of
 from grader.traces.vocabularies.proposals import in_tool_calls, objects_in, trusted_id
 
 _ARGUMENTS = "tool_arguments"
+_RESULTS = ("gen_ai.tool.call.result", "tool_response")
 _STAGE = "pydantic_ai.tool.failure_stage"
 _DEFERRAL = "pydantic_ai.tool.deferral.name"
 _OUTPUT_FUNCTION = "running output function"
+_REQUEST = "model_request_parameters"
 _WRAPPER = re.compile(r"running (?:[0-9]+ )?tools?\Z")
 
 
@@ -29,7 +33,7 @@ class PydanticAI:
 
     name = "pydantic_ai"
     scopes = ("pydantic-ai", "pydantic_ai", "logfire")
-    marks = frozenset({_ARGUMENTS, _STAGE, _DEFERRAL, "logfire.msg"})
+    marks = frozenset({_ARGUMENTS, _STAGE, _DEFERRAL, _REQUEST, "logfire.msg"})
 
     def read(self, span: Span, rules: ContentRules) -> Reading | None:
         """What pydantic-ai's habits say beyond the general vocabularies."""
@@ -38,16 +42,22 @@ class PydanticAI:
         if why is not None:
             return self._excluded(why, span)
         name = attributes.text("gen_ai.tool.name")
-        if name is not None and _ARGUMENTS in attributes:
+        has_returned = any(key in attributes for key in _RESULTS) and "error.type" not in attributes
+        if name is not None and (_ARGUMENTS in attributes or has_returned):
             call_id = trusted_id(attributes.get("gen_ai.tool.call.id"))
             arguments = arguments_from(attributes.get(_ARGUMENTS), rules)
-            return Reading(Role.TOOL, self.name, name=name, call_id=call_id, arguments=arguments)
+            return Reading(
+                Role.TOOL, self.name, name=name, call_id=call_id, arguments=arguments, has_returned=has_returned
+            )
         if name is None and _WRAPPER.match(span.name) and "gen_ai.operation.name" not in attributes:
             return Reading(Role.OTHER, self.name)
         if name is None and {"agent_name", "model_name"} <= attributes.raw.keys():
             return Reading(Role.AGENT, self.name)
-        if "events" in attributes and "gen_ai.request.model" in attributes:
-            return Reading(Role.MODEL, self.name, proposals=tuple(_proposals(attributes.get("events"))))
+        if "gen_ai.request.model" in attributes and ("events" in attributes or _REQUEST in attributes):
+            asked = tuple(_proposals(attributes.get("events"))) or tuple(proposals_of(span))
+            output = _output_tools(attributes.get(_REQUEST))
+            proposals = tuple(item for item in asked if item.name not in output)
+            return Reading(Role.MODEL, self.name, proposals=proposals, overrules=True)
         return None
 
     def _why_none(self, span: Span) -> ExclusionReason | None:
@@ -63,6 +73,13 @@ class PydanticAI:
         name = span.attributes.text("gen_ai.tool.name")
         call_id = trusted_id(span.attributes.get("gen_ai.tool.call.id"))
         return Reading(Role.EXCLUDED, self.name, name=name, call_id=call_id, why_excluded=why, detail=span.name[:200])
+
+
+def _output_tools(request: object) -> frozenset[object]:
+    """Names of the tools by which the model gives its final answer: nothing is executed for them."""
+    found = json_of(request)
+    listed = cast("dict[str, object]", found).get("output_tools") if isinstance(found, dict) else None
+    return frozenset(tool.get("name") for tool in objects_in(listed) if isinstance(tool.get("name"), str))
 
 
 def _proposals(events: object) -> Iterator[Proposal]:
