@@ -176,22 +176,25 @@ async def _box(profiles: tuple[LoadedProfile, ...], progress: Progress) -> Async
     try:
         async with sandboxes.make_sandbox("submission", None) as sandbox:
             bench = Bench(sandbox, await image_of(chosen[0], sandbox, progress))
-            for lacking in sandbox.facts.not_enforced:
-                yield Finding(Level.CAUTION, f"this engine does not enforce: {lacking}", "use Docker Engine with runc")
             async for finding in _contract(bench):
                 yield finding
+            for lacking in sandbox.facts.not_enforced:  # known once boxes were opened
+                yield Finding(Level.CAUTION, f"this engine does not enforce: {lacking}", "use Docker Engine with runc")
     except GraderError as error:
         yield _failed(error)
 
 
 async def _contract(bench: Bench) -> AsyncIterator[Finding]:
-    for check in CHECKS:
+    mend = "this engine cannot be trusted with that; grader runtimes test shows whether programs still run"
+    for number, check in enumerate(CHECKS):
         (result,) = await run_checks(bench, (check,))
         if result.broken is None:
             yield Finding(Level.OK, f"box: {check.holds}")
-        else:
-            mend = "this engine cannot be trusted with that; grader runtimes test shows whether programs still run"
-            yield Finding(Level.FAIL, f"box: {check.name} (it should hold that {check.holds}): {result.broken}", mend)
+            continue
+        yield Finding(Level.FAIL, f"box: {check.name} (it should hold that {check.holds}): {result.broken}", mend)
+        if number == 0:  # not even a program that echoes its input runs: the others would say the same 24 times
+            yield Finding(Level.CAUTION, f"{len(CHECKS) - 1} more checks of a box were not made", "mend the first")
+            return
 
 
 def _of(good: bool, what: str, otherwise: Level, mend: str) -> Finding:

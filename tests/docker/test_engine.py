@@ -176,6 +176,13 @@ async def test_a_missing_image_is_named_as_such(engine: Engine, image: RuntimeIm
     assert await engine.image(missing) is None
 
 
+async def test_a_refusal_is_told_in_the_engines_own_words(engine: Engine, image: RuntimeImage) -> None:
+    refused = config(image, "true")
+    refused["HostConfig"] = {"Memory": 1}
+    with pytest.raises(SandboxError, match="create a container: .*[Mm]emory"):
+        await engine.create(refused)
+
+
 async def test_a_cancelled_create_leaves_no_container(engine: Engine, image: RuntimeImage) -> None:
     label = "grader.test.cancelled"
     with anyio.CancelScope() as scope:

@@ -490,9 +490,11 @@ def _reason(error: BaseException) -> str:
     if isinstance(error, TimeoutError):
         return "no answer in time"
     inner: BaseException = error
+    explained = getattr(inner, "explanation", None)  # of docker-py's errors: what the engine itself said
     while inner.args and isinstance(inner.args[-1], BaseException):
         inner = inner.args[-1]
-    said = str(getattr(inner, "explanation", None) or getattr(inner, "strerror", None) or inner)
+        explained = explained or getattr(inner, "explanation", None)
+    said = str(explained or getattr(inner, "strerror", None) or inner)
     system = re.search(r"\[Errno \d+\] ([^\"')]+)", said)  # inside the names of half a dozen wrappers
     return (system[1] if system is not None else said).strip() or type(error).__name__
 

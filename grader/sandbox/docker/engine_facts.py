@@ -18,6 +18,10 @@ Raw = Mapping[str, Any]
 """An object of the engine's JSON."""
 
 
+PODMAN = "Podman Engine"
+"""What podman calls itself among the components of its version."""
+
+
 @dataclass(frozen=True, slots=True)
 class EngineFacts:
     """What is known of the engine. Unknown texts are empty, unknown numbers 0."""
@@ -37,6 +41,11 @@ class EngineFacts:
     security: tuple[str, ...]
     now_s: float | None
     """The engine's clock, seconds since 1970."""
+
+    @property
+    def is_podman(self) -> bool:
+        """Whether it is podman behind its Docker-compatible socket."""
+        return self.name == PODMAN
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,21 +105,18 @@ class BuildRequest:
 
 def engine_facts(info: Raw, version: Raw) -> EngineFacts:
     """From the answers of `info` and `version`."""
-    runc = ""
-    for component in _list(version, "Components"):
-        if component.get("Name") == "runc":
-            runc = _text(component, "Version")
+    components = {_text(component, "Name"): _text(component, "Version") for component in _list(version, "Components")}
     return EngineFacts(
         version=_text(version, "Version"),
         api_version=_text(version, "ApiVersion"),
-        name=_text(_object(version, "Platform"), "Name") or "Docker Engine",
+        name=PODMAN if PODMAN in components else _text(_object(version, "Platform"), "Name") or "Docker Engine",
         engine_id=_text(info, "ID"),
         kernel=_text(info, "KernelVersion"),
         architecture=_text(info, "Architecture"),
         cpus=int(info.get("NCPU") or 0),
         memory_bytes=int(info.get("MemTotal") or 0),
         cgroup_version=_text(info, "CgroupVersion"),
-        runc=runc,
+        runc=components.get("runc", ""),
         runtimes=tuple(sorted(_object(info, "Runtimes"))),
         security=tuple(str(option) for option in _list(info, "SecurityOptions")),
         now_s=seconds_of(_text(info, "SystemTime")),

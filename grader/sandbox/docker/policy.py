@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -40,6 +41,7 @@ MASKED_PATHS = (
     "/sys/firmware",
 )
 """The engine's own list (it is replaced, not added to), and /proc/pressure: a busy host is nobody's business."""
+PODMANS_OWN_FOLDERS = ("/run", "/var/tmp")
 READ_ONLY_PATHS = ("/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger")
 
 SUPERVISOR_PROCESSES = 8
@@ -86,6 +88,9 @@ class BoxPolicy:
     idle_s: int = 300
     """The box ends when nothing was asked of it for so long."""
     lifetime_s: int = 6 * 3600
+    by_podman: bool = False
+    """Podman makes the box. It takes no limit of the number of files, and puts writable folders of its own into a
+    read-only root, which are covered."""
 
     @property
     def headroom_bytes(self) -> int:
@@ -198,10 +203,7 @@ def _host_config(policy: BoxPolicy) -> dict[str, object]:
         "PidsLimit": policy.box_processes,
         "OomKillDisable": False,
         "Sysctls": dict(SYSCTLS),
-        "Ulimits": [
-            {"Name": name, "Soft": value, "Hard": value}
-            for name, value in (("core", 0), ("msgqueue", 0), ("memlock", 0), ("nofile", SUPERVISOR_OPEN_FILES))
-        ],
+        "Ulimits": [{"Name": name, "Soft": value, "Hard": value} for name, value in _ulimits(policy).items()],
         "MaskedPaths": list(MASKED_PATHS),
         "ReadonlyPaths": list(READ_ONLY_PATHS),
     }
@@ -214,6 +216,16 @@ def _host_config(policy: BoxPolicy) -> dict[str, object]:
     return host
 
 
+def _ulimits(policy: BoxPolicy) -> dict[str, int]:
+    limits = {"core": 0, "msgqueue": 0, "memlock": 0, "nofile": SUPERVISOR_OPEN_FILES}
+    # Podman's own default is above what its container may set, and then no container starts.
+    return {**limits, "nproc": policy.box_processes} if policy.by_podman else limits
+
+
 def _tmpfs(policy: BoxPolicy) -> dict[str, str]:
-    covers = dict.fromkeys(policy.image.volumes, "ro,nosuid,nodev,noexec,size=4096,nr_inodes=1,mode=555")
-    return {**covers, **{folder.path: folder.options for folder in folders_in_memory(policy)}}
+    covered = (*policy.image.volumes, *(PODMANS_OWN_FOLDERS if policy.by_podman else ()))
+    covers = dict.fromkeys(covered, "ro,nosuid,nodev,noexec,size=4096,nr_inodes=1,mode=555")
+    folders = {**covers, **{folder.path: folder.options for folder in folders_in_memory(policy)}}
+    if policy.by_podman:
+        folders = {path: re.sub("nr_inodes=[0-9]+,", "", options) for path, options in folders.items()}
+    return folders

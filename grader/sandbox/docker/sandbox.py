@@ -124,7 +124,7 @@ class DockerSandbox:
         await events.watch()
         labels = {**owner.labels(BOX_LIFETIME_S), SESSION_LABEL: session.partition("=")[2]}
         stack.push_async_callback(_remove_all, engine, session)
-        boxes = _Boxes(self, BoxHost(engine, events, labels), slots)
+        boxes = _Boxes(self, BoxHost(engine, events, labels), slots, by_podman=engine_facts.is_podman)
         at_once = self._max_parallel if self._max_parallel is not None else len(slots.cpus)
         limits = PoolLimits(idle=at_once, openings_at_once=min(at_once, len(slots.cpus)))
         pool: Pool[BoxKind, Box] = Pool(boxes.open, limits)
@@ -191,8 +191,9 @@ class _Opened:
 class _Boxes:
     """Opens boxes for the pool."""
 
-    def __init__(self, sandbox: DockerSandbox, host: BoxHost, slots: Slots) -> None:
+    def __init__(self, sandbox: DockerSandbox, host: BoxHost, slots: Slots, *, by_podman: bool) -> None:
         self.host = host
+        self._by_podman = by_podman
         self.not_enforced: set[str] = set()
         self._sandbox = sandbox
         self._slots = slots
@@ -218,6 +219,7 @@ class _Boxes:
             output_bytes=kind.output_bytes,
             cpu_set=",".join(str(cpu) for cpu in cpus),
             lifetime_s=BOX_LIFETIME_S,
+            by_podman=self._by_podman,
         )
         box = await Box.open(self.host, policy, cpus, lambda: self._slots.give_back(cpus))
         self.not_enforced.update(box.not_enforced)

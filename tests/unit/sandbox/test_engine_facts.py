@@ -34,6 +34,13 @@ def test_engine() -> None:
     assert facts.now_s == 1796043600.0
 
 
+def test_podman_is_told_by_its_component() -> None:
+    version = {"Components": [{"Name": "Podman Engine", "Version": "4.3.1"}], "Platform": {"Name": "linux/amd64/x"}}
+    facts = engine_facts({}, version)
+    assert (facts.name, facts.is_podman) == ("Podman Engine", True)
+    assert not engine_facts({}, {"Platform": {"Name": "Docker Engine - Community"}}).is_podman
+
+
 def test_nothing_said_is_nothing_known() -> None:
     facts = engine_facts({}, {"Components": None, "Platform": None})
     assert (facts.version, facts.runc, facts.cpus, facts.now_s) == ("", "", 0, None)

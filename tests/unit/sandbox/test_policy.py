@@ -132,6 +132,14 @@ def test_an_image_volume_cannot_open_a_writable_place_of_ours() -> None:
     assert tmpfs["/var/lib/x"].startswith("ro,")
 
 
+def test_podman_gets_what_it_takes_and_its_own_writable_folders_are_covered() -> None:
+    podman = host(BoxPolicy(BoxImage("sha256:abc"), 256 * MIB, 8, MIB, 16, by_podman=True))
+    assert "nr_inodes" not in str(podman["Tmpfs"])
+    assert podman["Tmpfs"]["/run"] == podman["Tmpfs"]["/var/tmp"] == "ro,nosuid,nodev,noexec,size=4096,mode=555"
+    assert {entry["Name"]: entry["Hard"] for entry in podman["Ulimits"]}["nproc"] == 16
+    assert "/run" not in host()["Tmpfs"]
+
+
 @pytest.mark.parametrize("memory_bytes", [MIB, 64 * MIB, 256 * MIB, 4096 * MIB])
 @pytest.mark.parametrize("disk_bytes", [4096, 64 * MIB, 100_000 * MIB])
 def test_a_full_disk_is_an_error_before_it_is_out_of_memory(memory_bytes: int, disk_bytes: int) -> None:
