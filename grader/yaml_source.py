@@ -115,8 +115,8 @@ class YamlDocument:
         return node, holder
 
 
-def load(text: str | bytes, file: str) -> YamlDocument:
-    """Reads one YAML document. `file` is the name that places carry.
+def load(text: str | bytes, file: str, text_tags: frozenset[str] = frozenset()) -> YamlDocument:
+    """Reads one YAML document. `file` is the name that places carry; scalars with one of `text_tags` are taken as text.
 
     Raises TaskError with all problems found (at most 50), each with its line and column.
     """
@@ -130,7 +130,7 @@ def load(text: str | bytes, file: str) -> YamlDocument:
             raise TaskError(
                 f"not UTF-8: byte 0x{text[error.start]:02x}", where=Place(file, line), hint="save the file as UTF-8"
             ) from error
-    builder = _Builder(file)
+    builder = _Builder(file, text_tags)
     try:
         for event in _events(text):
             builder.take(event)
@@ -152,8 +152,9 @@ class _StopReadingError(Exception):
 class _Builder:
     """Builds nodes from events, with a stack of the collections that are still open."""
 
-    def __init__(self, file: str) -> None:
+    def __init__(self, file: str, text_tags: frozenset[str]) -> None:
         self.file = file
+        self._text_tags = text_tags
         self.problems: list[Problem] = []
         self.root: _Node | None = None
         self._stack: list[_Node] = []
@@ -204,7 +205,7 @@ class _Builder:
     def _scalar(self, event: Any) -> None:
         node = _Node(*_at(event), kind="scalar", open=False)
         plain = event.style in (None, "") and event.implicit[0]
-        if event.tag not in (None, "!", "tag:yaml.org,2002:str"):
+        if event.tag not in (None, "!", "tag:yaml.org,2002:str") and event.tag not in self._text_tags:
             self._refuse(event, f"tags such as {event.tag!r} are not allowed")
         is_key = bool(self._stack) and self._stack[-1].kind == "mapping" and self._expects_key[-1]
         text = cast("str", event.value)

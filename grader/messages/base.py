@@ -85,6 +85,7 @@ _REFUSALS: tuple[tuple[ExclusionReason, re.Pattern[str]], ...] = (
             r"|\b(?:failed to parse|error parsing|could not parse) (?:the )?(?:tool )?(?:arguments|input)\b"
             r"|\binvalid json\b[^.\n]{0,40}\b(?:arguments|input)\b"
             r"|\bmissing required (?:argument|parameter)s?\b|\bunexpected keyword argument\b"
+            r"|\bmandatory input parameters? (?:is|are) not present\b"
         ),
     ),
     (
@@ -141,6 +142,13 @@ def call_arguments(value: object, rules: ContentRules) -> ToolArguments:
         except ValueError as error:
             return unparsable_arguments(value, rules, detail=f"no JSON: {error}"[:200])
     return recorded_arguments(value, rules)
+
+
+def is_answer(block: Json) -> bool:
+    """Whether a block of a message is the answer to a call: then the message is no turn of the user."""
+    if string(block.get("type")).endswith("tool_result"):
+        return True
+    return any(isinstance(block.get(key), dict) for key in ("toolResult", "functionResponse", "function_response"))
 
 
 def string(value: object) -> str:

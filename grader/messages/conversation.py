@@ -1,9 +1,12 @@
 """A stored conversation: requests to an agent, each maybe linked to the trace that it left.
 
 Read from JSON, JSON lines or YAML, detected by content:
-- a list of messages or items, or an object with `messages`, `input`, `output`, `choices` or `content`;
+- a list of messages or items, or an object with `messages`, `input`, `output`, `contents`, `choices`, `candidates` or
+  `content`;
 - an object with `requests`, a list of such objects; each may have `trace_id` (32 hex digits) or `traceparent` (W3C);
-- one such object a line.
+- one such object a line, or one message or item a line, as agents keep their sessions;
+- recorded HTTP: an object with `interactions`, each with `request` and `response` (VCR);
+- events of `codex exec --json`; a log of Inspect with one sample.
 In a list of messages a request begins at every message of the user that is no answer of a tool; it may carry the link.
 """
 
@@ -19,16 +22,22 @@ from grader.core.tool_arguments import ContentRules, parse_json
 from grader.core.tool_calls import ConversationLinks, EvidenceSource, SourceRead, ToolsPayload
 from grader.errors import Place, TaskError, TraceError
 from grader.messages.anthropic import Anthropic
-from grader.messages.base import Item, Json, MessageFormat, objects, string
+from grader.messages.base import Item, Json, MessageFormat, is_answer, mapping, objects, string
+from grader.messages.bedrock import Bedrock
+from grader.messages.codex import KINDS, Codex, is_events, latest_items
+from grader.messages.gemini import Gemini
 from grader.messages.openai_chat import OpenAIChat
 from grader.messages.openai_responses import OpenAIResponses
+from grader.messages.recorded_http import messages_of_interaction
 from grader.messages.transcript import Transcript
 from grader.yaml_source import load
 
-FORMATS: tuple[MessageFormat, ...] = (OpenAIChat(), OpenAIResponses(), Anthropic())
+FORMATS: tuple[MessageFormat, ...] = (OpenAIChat(), OpenAIResponses(), Anthropic(), Gemini(), Bedrock(), Codex())
 MAX_BYTES = 256 << 20
-_LIST_KEYS = ("messages", "input", "output")
-_RECORD_KEYS = frozenset({*_LIST_KEYS, "choices", "response", "request", "content"})
+_LIST_KEYS = ("messages", "input", "contents", "output")
+_RECORD_KEYS = frozenset({*_LIST_KEYS, "choices", "candidates", "response", "request", "content"})
+_BINARY = frozenset({"tag:yaml.org,2002:binary"})
+"""Headers of recorded HTTP are written so; they are not looked at."""
 _PLAIN_ITEMS = (
     "message",
     "reasoning",
@@ -36,10 +45,15 @@ _PLAIN_ITEMS = (
     "mcp_list_tools",
     "mcp_approval_request",
     "mcp_approval_response",
+    *("agent_message", "todo_list", "error", *KINDS),
 )
+_ENVELOPES = ("message", "payload", "item")
 _TRACE_ID = re.compile(r"[0-9a-fA-F]{32}\Z")
 _TRACEPARENT = re.compile(r"([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?\Z")
-_HINT = "give JSON or YAML with messages of OpenAI Chat, OpenAI Responses or Anthropic, or `requests:` that have such"
+_HINT = (
+    "give JSON or YAML with messages of OpenAI Chat, OpenAI Responses, Anthropic, Gemini or Bedrock, or `requests:` "
+    "that have such"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +128,9 @@ class Conversation:
 def _is_strange(message: Json) -> bool:
     """Whether an entry is neither a message with a role nor an item of a kind that is known."""
     kind = string(message.get("type"))
-    return "role" not in message and not kind.endswith(("_call", "_call_output", *_PLAIN_ITEMS))
+    return (
+        "role" not in message and "parts" not in message and not kind.endswith(("_call", "_call_output", *_PLAIN_ITEMS))
+    )
 
 
 def _items(message: Json, rules: ContentRules, names: set[str]) -> Iterator[Item]:
@@ -147,11 +163,11 @@ def _decoded(data: bytes, name: str) -> object:
         except ValueError as error:
             lines = _json_lines(text)
             if lines is not None:
-                return {"requests": lines}
+                return lines if any(_is_message(line) for line in lines) else {"requests": lines}
             where = Place(name, error.lineno, error.colno) if isinstance(error, json.JSONDecodeError) else Place(name)
             raise TraceError(f"this conversation is no JSON: {str(error)[:200]}", where=where, hint=_HINT) from None
     try:
-        return load(data, name).value
+        return load(data, name, _BINARY).value
     except TaskError as error:
         first = error.problems[0]
         raise TraceError(
@@ -167,7 +183,19 @@ def _json_lines(text: str) -> list[object] | None:
     return found if len(found) > 1 else None
 
 
+def _is_message(line: object) -> bool:
+    """Whether a line of a file is a message or an event of an agent's session, and not a whole request."""
+    if not isinstance(line, dict):
+        return False
+    found = cast("Json", line)
+    return "role" in found or ("type" in found and any(isinstance(found.get(key), dict) for key in _ENVELOPES))
+
+
 def _requests(document: object, name: str) -> Iterator[Request]:
+    if isinstance(document, dict):
+        document = _of_tool(cast("Json", document), name)
+    if is_events(document):
+        document = list(latest_items(objects(document)))
     if isinstance(document, list):
         entries = cast("list[object]", document)
         if any(_is_record(entry) for entry in entries):
@@ -178,10 +206,22 @@ def _requests(document: object, name: str) -> Iterator[Request]:
     if not isinstance(document, dict):
         raise TraceError("this is no conversation", where=Place(name), hint=_HINT)
     record = cast("Json", document)
-    if "requests" not in record:
+    if "interactions" in record:
+        yield from _of_recorded_http(record["interactions"])
+    elif "requests" in record:
+        yield from _listed(record["requests"], name)
+    else:
         yield from _turns(tuple(_messages(record, name)), name, _link(record, Place(name), "the conversation"))
-        return
-    entries = record["requests"]
+
+
+def _of_recorded_http(interactions: object) -> Iterator[Request]:
+    for number, interaction in enumerate(objects(interactions), start=1):
+        messages = _unwrapped(messages_of_interaction(interaction))
+        if messages:
+            yield Request(f"interaction {number}", messages)
+
+
+def _listed(entries: object, name: str) -> Iterator[Request]:
     if not isinstance(entries, list):
         raise TraceError("`requests` is no list", where=Place(name), hint=_HINT)
     for number, entry in enumerate(cast("list[object]", entries), start=1):
@@ -195,12 +235,42 @@ def _requests(document: object, name: str) -> Iterator[Request]:
             raise TraceError(f"{place} is no object", where=Place(name), hint=_HINT)
 
 
+def _of_tool(record: Json, name: str) -> object:
+    """What is inside the file of a tool that keeps more than messages. Raises TraceError for what is no evidence."""
+    if "eval_cases" in record and "eval_set_id" in record:
+        raise TraceError(
+            "this is an eval set of ADK: it says which calls are expected, not which were made",
+            where=Place(name),
+            hint="write the expected calls as tool conditions of a task, and give the trace of a run",
+        )
+    samples = record.get("samples")
+    if isinstance(samples, list) and "eval" in record:
+        if len(cast("list[object]", samples)) != 1:
+            raise TraceError(
+                f"this log of Inspect has {len(cast('list[object]', samples))} samples",
+                where=Place(name),
+                hint="give the messages of one sample",
+            )
+        return mapping(cast("list[object]", samples)[0])
+    named = [key for key, value in record.items() if isinstance(value, dict) and mapping(value).keys() & _RECORD_KEYS]
+    if len(named) == len(record) > 1 and not record.keys() & _RECORD_KEYS:
+        raise TraceError(
+            f"this file holds {len(named)} conversations: {', '.join(named[:10])[:200]}",
+            where=Place(name),
+            hint="give one of them",
+        )
+    if is_events(record.get("events")) and not any(key in record for key in _RECORD_KEYS):
+        return record["events"]
+    return record
+
+
 def _is_record(entry: object) -> bool:
     """Whether an entry of a list is a request and not a message: it has messages of its own."""
     if not isinstance(entry, dict):
         return isinstance(entry, list)
     record = cast("Json", entry)
-    return "role" not in record and "type" not in record and any(key in record for key in _RECORD_KEYS - {"output"})
+    plain = "role" not in record and "type" not in record
+    return plain and any(key in record for key in _RECORD_KEYS - {"output"})
 
 
 def _messages(record: Json, name: str) -> Iterator[Json]:
@@ -215,6 +285,9 @@ def _messages(record: Json, name: str) -> Iterator[Json]:
         yield from _unwrapped(objects(record.get(key)))
     for choice in list(objects(record.get("choices")))[:1]:
         yield from _unwrapped(objects([choice.get("message")]))
+    for candidate in list(objects(record.get("candidates")))[:1]:
+        yield from objects([candidate.get("content")])
+    yield from objects([mapping(record.get("output")).get("message")])
     if isinstance(record.get("content"), list):
         yield {"role": record.get("role", "assistant"), "content": record["content"]}
     if isinstance(record.get("response"), dict):
@@ -222,11 +295,11 @@ def _messages(record: Json, name: str) -> Iterator[Json]:
 
 
 def _unwrapped(messages: Iterable[Json]) -> tuple[Json, ...]:
-    """Messages out of the envelope `{type, message}` that transcripts of agents put around them."""
+    """Messages out of the envelope (`{type, message}`, `{type, payload}`) that agents put around them."""
     found: list[Json] = []
     for message in messages:
-        inner = message.get("message")
-        found.append(cast("Json", inner) if isinstance(inner, dict) and "role" not in message else message)
+        inner = next((message[key] for key in _ENVELOPES if isinstance(message.get(key), dict)), None)
+        found.append(cast("Json", inner) if inner is not None and "role" not in message else message)
     return tuple(found)
 
 
@@ -254,8 +327,8 @@ def _is_turn(message: Json, before: Json) -> bool:
 def _is_of_user(message: Json) -> bool:
     if message.get("role") != "user":
         return False
-    blocks = list(objects(message.get("content")))
-    return len(blocks) == 0 or any(not string(block.get("type")).endswith("tool_result") for block in blocks)
+    blocks = list(objects(message.get("content", message.get("parts"))))
+    return len(blocks) == 0 or not all(is_answer(block) for block in blocks)
 
 
 def _has_link(record: Json) -> bool:

@@ -1,8 +1,10 @@
 """Which calls of a conversation were executed: calls paired with their answers, each counted once.
 
-An answer belongs to the *latest unanswered* request of its id that stands before it. Every request of an agent replays
-the history; so the n-th call with one id, name and arguments in a request is the n-th such call of the conversation.
-(When ids are used again with the same arguments this counts too few calls, never too many.)
+An answer belongs to the *latest unanswered* request of its id that stands before it; without an id, to the first of its
+name in the latest message that asked for such. Every request of an agent replays the history; so the n-th call with one
+id, name and arguments in a request is the n-th such call of the conversation; and a call that had no id when the model
+asked for it may have one in the history, made up by the client. (When ids are used again with the same arguments this
+counts too few calls, never too many.)
 """
 
 from __future__ import annotations
@@ -54,6 +56,7 @@ class _Request:
     """
 
     seen: dict[tuple[str, str, str], int] = field(default_factory=lambda: defaultdict[tuple[str, str, str], int](int))
+    met: set[int] = field(default_factory=set[int])
     open: dict[str, list[_Call]] = field(default_factory=lambda: defaultdict[str, list[_Call]](list))
     answered: dict[int, None] = field(default_factory=dict[int, None])
     before: dict[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
@@ -69,6 +72,9 @@ class Transcript:
     left_out_edges: bool = False
     _known: dict[tuple[str, str, str, int], _Call] = field(default_factory=dict[tuple[str, str, str, int], _Call])
     _open: dict[str, list[_Call]] = field(default_factory=lambda: defaultdict[str, list[_Call]](list))
+    _alike: dict[tuple[str, str], list[_Call]] = field(
+        default_factory=lambda: defaultdict[tuple[str, str], list[_Call]](list)
+    )
     _request: _Request = field(default_factory=_Request)
 
     def add_request(self, items: list[tuple[str, Item]], *, continues: bool = False) -> None:
@@ -90,9 +96,8 @@ class Transcript:
         key = (*content, request.seen[content])
         call = self._known.get(key)
         if call is None:
-            call = self._known[key] = _Call(len(self.calls), item, where)
-            self.calls.append(call)
-            self._open[item.call_id].append(call)
+            call = self._known[key] = self._without_id(item, request) or self._new(item, where)
+        request.met.add(call.number)
         request.open[item.call_id].append(call)
         if len(self.edges) + len(request.answered) > MAX_EDGES or len(request.answered) > MAX_PARALLEL:
             self.left_out_edges = True
@@ -100,6 +105,21 @@ class Transcript:
         request.before[call.number] = tuple(request.answered)
         for earlier in request.answered:
             self.edges[(earlier, call.number)] = None
+
+    def _new(self, item: Asked, where: str) -> _Call:
+        call = _Call(len(self.calls), item, where)
+        self.calls.append(call)
+        self._open[item.call_id].append(call)
+        self._alike[(item.name, item.arguments.sha256 or "")].append(call)
+        return call
+
+    def _without_id(self, item: Asked, request: _Request) -> _Call | None:
+        """The same call as an earlier request has it, when one of the two has no id."""
+        for call in self._alike[(item.name, item.arguments.sha256 or "")][:MAX_PARALLEL]:
+            if call.number not in request.met and "" in (call.asked.call_id, item.call_id):
+                call.asked = call.asked if call.asked.call_id else item
+                return call
+        return None
 
     def _answer(self, item: Answered, where: str, request: _Request) -> None:
         call = _take(request.open[item.call_id], item)
@@ -153,9 +173,19 @@ def _take(calls: list[_Call], item: Answered, *, unanswered: bool = False) -> _C
         if unanswered and call.answer is not None:
             continue
         if item.call_id or not item.name or item.name == call.asked.name:
-            del calls[at]
-            return call
+            return calls.pop(at if item.call_id else _first_beside(calls, at, item.name))
     return None
+
+
+def _first_beside(calls: list[_Call], at: int, name: str) -> int:
+    """Calls of one message without ids are answered in their order: the first of them with the name."""
+    first = at
+    for before in range(at - 1, -1, -1):
+        if calls[before].where != calls[at].where:
+            break
+        if not name or calls[before].asked.name == name:
+            first = before
+    return first
 
 
 def _executed(call: _Call) -> ToolCall:

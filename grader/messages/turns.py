@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
-from grader.core.tool_arguments import ContentRules
+from grader.core.tool_arguments import ContentRules, compact_json
 from grader.core.trace_content import TextRules, kept_content
 from grader.core.turns import Turn, TurnRole
-from grader.messages.base import Asked, Json, objects, string
+from grader.messages.base import Asked, Json, is_answer, objects, string
 from grader.messages.conversation import FORMATS, Conversation
 
 MOST_CHARACTERS = 100_000
@@ -26,7 +26,10 @@ _ROLES = {
     "tool": TurnRole.TOOL,
     "function": TurnRole.TOOL,
 }
-_TEXT_KEYS = ("text", "output", "content", "refusal", "thinking", "summary", "error")
+_TEXT_KEYS = (
+    *("text", "output", "content", "parts", "refusal", "thinking", "summary", "error"),
+    *("toolResult", "functionResponse", "function_response", "aggregated_output"),
+)
 _DEEPEST = 20
 
 
@@ -54,8 +57,8 @@ def _role(message: Json) -> TurnRole:
         return TurnRole.TOOL
     if kind.endswith("_call") or kind == "reasoning":
         return TurnRole.ASSISTANT
-    blocks = list(objects(message.get("content")))
-    if blocks and all(string(block.get("type")).endswith("tool_result") for block in blocks):
+    blocks = list(objects(message.get("content", message.get("parts"))))
+    if blocks and all(is_answer(block) for block in blocks):
         return TurnRole.TOOL
     return _ROLES.get(string(message.get("role")), TurnRole.OTHER)
 
@@ -81,6 +84,8 @@ def _texts(value: object, depth: int) -> Iterator[str]:
             yield from _texts(item, depth - 1)
     elif isinstance(value, dict):
         block = cast("Json", value)
+        if isinstance(block.get("response"), dict) and "name" in block:
+            yield compact_json(block["response"])
         found = [text for key in _TEXT_KEYS for text in _texts(block.get(key), depth - 1)]
         yield from found
         kind = string(block.get("type"))
