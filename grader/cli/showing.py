@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from grader.cli.console import Console
 from grader.cli.running import as_item
+from grader.core.agent_tasks import asks_for_traces
 from grader.errors import Place, UsageError
 from grader.reports.grading import Grading, rows
 from grader.reports.sanitize import safe_line
@@ -43,13 +45,22 @@ def show_cases(name: str, submission: str | None, case: str, console: Console) -
         labels.extend(row.label for row in rows(grading.verdict))
         if chosen:
             head = f"{safe_line(grading.submission)}\n" if len(record) > 1 and entry.submission is not None else ""
-            parts.append(head + show_report(grading, chosen, look))
+            parts.append(head + show_report(_with_exports(grading), chosen, look))
     if not parts:
         known = ", ".join(list(dict.fromkeys(labels))[:10])
         kind = "case" if record.submission_names()[0] else "tool"
         known = known or "none"
         raise UsageError(f"no {kind} is named {case!r}", where=Place(str(record.folder)), hint=f"{kind}s are: {known}")
     return "\n".join(parts)
+
+
+def _with_exports(grading: Grading) -> Grading:
+    """With what each run says it did, where the task asks for it."""
+    if grading.plan is None or grading.runs is None or not asks_for_traces(grading.task):
+        return grading
+    from grader.runner.exported import tools_of_runs  # the readers of traces are not loaded for other tasks
+
+    return replace(grading, exported=tools_of_runs(grading.plan, grading.runs))
 
 
 def _gradings(record: Record, name: str, submission: str | None) -> Iterator[tuple[RecordedEntry, Grading]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from grader.core.expectation import Task
 from grader.core.judgement import JudgementPayload
@@ -41,6 +41,8 @@ class Grading:
     """Whether a record was judged again: nothing was run."""
     tools: ToolsPayload | None = None
     """What an agent did, when that was scored instead of a program run."""
+    exported: Mapping[int, ToolsPayload] = field(default_factory=dict[int, ToolsPayload])
+    """What the runs of an agent program say they did, by their place in the plan; only where that was asked for."""
     judged: JudgementPayload | None = None
     """What a judge was asked and answered, when one was asked."""
     warnings: tuple[str, ...] = ()

@@ -13,6 +13,7 @@ from grader.core.verdict import CellVerdict, ConditionVerdict, Finding
 from grader.reports.evidence import condition_label, coverage_in_words, size_in_words
 from grader.reports.grading import Grading, Refusal, cell_times_s, deciding, leaves, never_ran, rows
 from grader.reports.sanitize import xml_attribute, xml_text
+from grader.reports.traced import cell_name
 
 
 def junit_report(graded: Sequence[Grading | Refusal]) -> str:
@@ -32,7 +33,12 @@ def _suite(item: Grading) -> str:
             cases.append(_case(item.submission, f"{row.label} [{cell.profile}]", element, wall_time_s))
             _count(counted, element)
     for condition, leaf in zip(item.task.leaves(), leaves(item.verdict), strict=True):
-        if not leaf.cases:
+        for found in leaf.cells:
+            element = _cell_element(found.cell)
+            name = f"{leaf.condition_type} {condition_label(condition)} {cell_name(found)} [{found.cell.profile}]"
+            cases.append(_case(item.submission, name, element, None))
+            _count(counted, element)
+        if not leaf.cases and not leaf.cells:
             element = _leaf_element(leaf)
             name = f"{leaf.condition_type} {condition_label(condition)}".rstrip()
             cases.append(_case(item.submission, name, element, None))

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from grader.core.tri import Tri
-from grader.core.verdict import Finding
+from grader.core.verdict import Finding, RunVerdict
 from grader.reports.sanitize import safe_line
 
 MARKS = {Tri.TRUE: "✓", Tri.FALSE: "✗", Tri.UNDETERMINED: "?"}
 COLORS = {Tri.TRUE: "32", Tri.FALSE: "31", Tri.UNDETERMINED: "33"}
 BOLD = "1"
+MOST_MARKS = 8
+"""Above this many repetitions, marks are counted instead of written one by one."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,14 @@ def reason(finding: Finding, limit: int = 400, columns: int = 15) -> str:
     """A finding on one line: the code, in so many columns, and its detail."""
     detail = finding.detail or finding.code.meaning
     return f"{pad(finding.code.value, columns)} {safe_line(detail, limit)}"
+
+
+def run_marks(runs: Sequence[RunVerdict], options: TextOptions) -> str:
+    """A mark a repetition, or their counts when there are many."""
+    if len(runs) <= MOST_MARKS:
+        return "".join(paint(MARKS[run.value], COLORS[run.value], options) for run in runs)
+    found = Counter(run.value for run in runs)
+    return " ".join(paint(f"{MARKS[v]}{found[v]}", COLORS[v], options) for v in MARKS if found[v])
 
 
 def _unpainted(text: str) -> str:

@@ -40,8 +40,8 @@ def scored_lines(item: Grading, look: TextOptions) -> list[str]:
     lines: list[str] = []
     for condition, verdict in zip(item.task.conditions, item.verdict.conditions, strict=True):
         lines.extend(_condition(condition, verdict, payload, look))
-    lines.extend(_evidence(payload, look))
-    lines.extend(_calls(payload, look))
+    lines.extend(evidence_lines(payload, look))
+    lines.extend(calls_lines(payload, look))
     lines.extend(_not_counted(payload, look))
     lines.extend(f"note: {safe_line(note, 400)}" for note in payload.notes)
     if look.show_all:
@@ -89,7 +89,8 @@ def _told(findings: Sequence[Finding], payload: ToolsPayload) -> Sequence[Findin
     return [one for one in findings if one.code is not ReasonCode.EVIDENCE_NOT_COLLECTED] or findings
 
 
-def _evidence(payload: ToolsPayload, look: TextOptions) -> Iterator[str]:
+def evidence_lines(payload: ToolsPayload, look: TextOptions) -> Iterator[str]:
+    """How complete the evidence is, and how much was read."""
     yield f"evidence: {safe_line(coverage_in_words(payload))}    {size_in_words(payload)}"
     if look.show_all:
         for found in payload.coverage.why_not_complete():
@@ -99,7 +100,8 @@ def _evidence(payload: ToolsPayload, look: TextOptions) -> Iterator[str]:
                 yield f"    {pad('no trace link', 18)} {safe_line(place)}"
 
 
-def _calls(payload: ToolsPayload, look: TextOptions) -> Iterator[str]:
+def calls_lines(payload: ToolsPayload, look: TextOptions) -> Iterator[str]:
+    """The executions, with when they ran and their arguments."""
     if len(payload.calls) == 0:
         yield "executions: none"
         return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -12,11 +12,13 @@ from grader.core.observation import RunRecord
 from grader.core.outcomes import RunOutcome
 from grader.core.plan import PlannedRun
 from grader.core.quoting import quote, quote_around
+from grader.core.tool_calls import ToolsPayload
 from grader.core.verdict import CellVerdict, RunVerdict
 from grader.matchers.evidence import first_difference
 from grader.reports.grading import Grading, Row, rows
 from grader.reports.sanitize import safe_line, safe_lines
 from grader.reports.text import MARKS, TextOptions, cell_line
+from grader.reports.traced import conditions_of_cell, run_lines
 from grader.scorers.runs import size
 
 EXCERPT = 160
@@ -76,15 +78,19 @@ def _cell(grading: Grading, row: Row, cell: CellVerdict, look: TextOptions) -> I
     case = grading.task.programs()[row.program].cases[row.case.index]
     if runs:
         yield from _given(runs[0], case)
-    groups = _groups(runs)
+    groups = _groups(runs, grading.exported)
     for number, group in enumerate(groups[:MOST_GROUPS], start=1):
         yield ""
-        yield from _group(number, group, several=len(groups) > 1)
+        yield from _group(number, group, grading.exported.get(group[0].planned.index), several=len(groups) > 1)
     if len(groups) > MOST_GROUPS:
         yield f"    and {len(groups) - MOST_GROUPS} more groups"
     if len(groups) > 1:
         yield ""
-        yield from _difference(groups)
+        yield from _difference(groups, grading.exported)
+    place = (row.program, row.case.index, cell.profile)
+    traced = list(conditions_of_cell(grading.task.leaves(), grading.verdict, place, look))
+    if traced:
+        yield from ("", *traced)
     yield ""
     yield from _measures(runs)
     for note in cell.notes:
@@ -119,23 +125,28 @@ def _given(run: _Run, case: ProgramCase) -> Iterator[str]:
         yield f"    expected  file {quote(file.name)} {safe_line(file.expected.describe())}"
 
 
-def _groups(runs: Sequence[_Run]) -> list[list[_Run]]:
+def _groups(runs: Sequence[_Run], exported: Mapping[int, ToolsPayload]) -> list[list[_Run]]:
     """Runs that did the same, together; the largest group first."""
     found: dict[object, list[_Run]] = {}
     for run in runs:
-        found.setdefault(_behaviour(run), []).append(run)
+        found.setdefault(_behaviour(run, exported.get(run.planned.index)), []).append(run)
     return sorted(found.values(), key=len, reverse=True)
 
 
-def _behaviour(run: _Run) -> object:
+def _calls(exported: ToolsPayload | None) -> object:
+    """What a run says it called, and with what; not when, which differs from run to run."""
+    return None if exported is None else tuple((call.names, call.arguments) for call in exported.calls)
+
+
+def _behaviour(run: _Run, exported: ToolsPayload | None) -> object:
     outcome = run.outcome
     if outcome is None or run.verdict.is_missing:
         return ("missing", tuple((finding.code, finding.detail) for finding in run.verdict.findings))
     files = tuple((f.name, f.status, f.captured.sha256 if f.captured is not None else f.kind) for f in outcome.files)
-    return (run.verdict.ending, outcome.stdout.captured.sha256, outcome.stderr.captured.sha256, files)
+    return (run.verdict.ending, _calls(exported), outcome.stdout.captured.sha256, outcome.stderr.captured.sha256, files)
 
 
-def _group(number: int, group: Sequence[_Run], *, several: bool) -> Iterator[str]:
+def _group(number: int, group: Sequence[_Run], exported: ToolsPayload | None, *, several: bool) -> Iterator[str]:
     first = group[0]
     which = _numbers([run.number for run in group])
     ending = first.verdict.ending if first.verdict.ending is not None else "missing"
@@ -153,6 +164,8 @@ def _group(number: int, group: Sequence[_Run], *, several: bool) -> Iterator[str
             yield f"        file    {quote(file.name)}  {_described(file.captured)}"
         else:
             yield f"        file    {quote(file.name)}  {safe_line(file.kind or file.status.replace('_', ' '))}"
+    if exported is not None:
+        yield from run_lines(exported, "        ")
     for note in first.verdict.notes:
         yield f"        note: {safe_line(note)}"
 
@@ -168,14 +181,19 @@ def _stderr(captured: Captured) -> Iterator[str]:
     yield from (f"          | {line}" for line in tail)
 
 
-def _difference(groups: Sequence[Sequence[_Run]]) -> Iterator[str]:
+def _difference(groups: Sequence[Sequence[_Run]], exported: Mapping[int, ToolsPayload]) -> Iterator[str]:
     """The first difference between the largest group and each other one."""
     base = groups[0][0]
     for number, group in enumerate(groups[1:MOST_GROUPS], start=2):
-        yield f"    first difference of group 1 and group {number}: {_first_difference(base, group[0])}"
+        said = _first_difference(base, group[0])
+        if said is None:
+            one, other = (_calls(exported.get(run.planned.index)) for run in (base, group[0]))
+            said = "the kind of an output file" if one == other else "the calls of tools, or their arguments"
+        yield f"    first difference of group 1 and group {number}: {said}"
 
 
-def _first_difference(one: _Run, other: _Run) -> str:
+def _first_difference(one: _Run, other: _Run) -> str | None:
+    """The first of what both left behind in which they differ; None: neither stream, file content nor ending."""
     left, right = one.outcome, other.outcome
     if left is None or right is None or one.verdict.is_missing or other.verdict.is_missing:
         return "one of them is missing"
@@ -186,7 +204,7 @@ def _first_difference(one: _Run, other: _Run) -> str:
             return _places(name, a, b)
     if one.verdict.ending != other.verdict.ending:
         return f"{one.verdict.ending} and {other.verdict.ending}"
-    return "the kind of an output file"
+    return None
 
 
 def _values(left: RunOutcome, right: RunOutcome) -> Iterator[tuple[str, Captured | None, Captured | None]]:

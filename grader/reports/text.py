@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from grader.core.tri import Tri, all_of
-from grader.core.verdict import CellVerdict, ConditionVerdict, RunVerdict
+from grader.core.verdict import CellVerdict, ConditionVerdict
 from grader.reports.grading import (
     Grading,
     Refusal,
@@ -19,12 +19,11 @@ from grader.reports.grading import (
     sandbox_time_s,
 )
 from grader.reports.judged import judged_lines
-from grader.reports.look import BOLD, COLORS, MARKS, TextOptions, pad, paint, reason, text_width
+from grader.reports.look import BOLD, COLORS, MARKS, TextOptions, pad, paint, reason, run_marks, text_width
 from grader.reports.sanitize import safe_line
 from grader.reports.scored import scored_lines
+from grader.reports.traced import traced_lines
 
-MOST_MARKS = 8
-"""Above this many repetitions, marks are counted instead of written one by one."""
 LONGEST_LABEL = 40
 MOST_REASONS = 3
 """How many reasons of one case are shown."""
@@ -60,14 +59,6 @@ def text_report(
     return "\n".join(lines) + "\n"
 
 
-def run_marks(runs: Sequence[RunVerdict], options: TextOptions) -> str:
-    """A mark a repetition, or their counts when there are many."""
-    if len(runs) <= MOST_MARKS:
-        return "".join(paint(MARKS[run.value], COLORS[run.value], options) for run in runs)
-    found = counts([run.value for run in runs])
-    return " ".join(paint(f"{MARKS[v]}{found[v]}", COLORS[v], options) for v in MARKS if found[v])
-
-
 def cell_line(label: str, cell: CellVerdict, options: TextOptions) -> str:
     """One cell on one line: for progress that is not on a terminal, and for `-v`."""
     mark = paint(MARKS[cell.value], COLORS[cell.value], options)
@@ -95,8 +86,11 @@ def _conditions(item: Grading, look: TextOptions) -> list[str]:
     found = rows(item.verdict)
     if found:
         lines.extend(_case_lines(found, look))
-    others = [leaf for leaf in leaves(item.verdict) if not leaf.cases]
-    lines.extend(line for leaf in others for line in _leaf_lines(leaf, look))
+    for condition, leaf in zip(item.task.leaves(), leaves(item.verdict), strict=True):
+        if leaf.cells:
+            lines.extend(traced_lines(condition, leaf, look))
+        elif not leaf.cases:
+            lines.extend(_leaf_lines(leaf, look))
     composites = [condition for condition in item.verdict.conditions if condition.parts]
     for condition in composites:
         lines.extend(_tree(condition, look, depth=0))
@@ -187,6 +181,9 @@ def _summary(item: Grading, exit_code: int | None, look: TextOptions, *, named: 
     if found:
         parts.append(f"cases {len(found)}: {_counted([row.case.value for row in found], look)}")
         parts.append(f"runs {sum(len(cell.runs) for row in found for cell in row.case.cells)}")
+        traced = [leaf.value for leaf in leaves(item.verdict) if leaf.cells]
+        if traced:
+            parts.append(f"about tools {len(traced)}: {_counted(traced, look)}")
     else:
         parts.append(
             f"conditions {len(item.verdict.conditions)}: {_counted([c.value for c in item.verdict.conditions], look)}"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from grader.core.coverage import CoverageCode, CoverageReason
-from grader.core.endings import Ending
-from grader.core.observation import Acquisition, Observation
+from grader.core.endings import Ending, decide_ending
+from grader.core.observation import Acquisition, Observation, ProgramRuns
 from grader.core.outcomes import RunOutcome, TraceOutcome
-from grader.core.plan import PlannedRun, ProfileInForce
+from grader.core.plan import Plan, PlannedRun, ProfileInForce
 from grader.core.self_reported import as_self_reported
 from grader.core.tool_calls import EvidenceSource, SourceRead, ToolsPayload
 from grader.errors import TraceError
@@ -37,6 +37,23 @@ def exported_evidence(profiles: Sequence[ProfileInForce]) -> Evidence:
         return read[1]
 
     return evidence
+
+
+def tools_of_runs(plan: Plan, runs: ProgramRuns) -> dict[int, ToolsPayload]:
+    """What the runs of a plan say they did, by their place in it; those that are missing are left out."""
+    evidence = exported_evidence(plan.profiles)
+    last = runs.last_attempts()
+    found: dict[int, ToolsPayload] = {}
+    for planned in plan.runs:
+        record = last.get(planned.index)
+        if record is None or record.outcome is None:
+            continue
+        ending = decide_ending(record.outcome, planned.invocation.limits)
+        if isinstance(ending, Ending):
+            payload = evidence(planned, record.outcome, ending).payload
+            assert isinstance(payload, ToolsPayload)
+            found[planned.index] = payload
+    return found
 
 
 def observe_exported(outcome: RunOutcome, ending: Ending, trusted_by: str | None = None) -> Observation:
