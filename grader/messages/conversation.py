@@ -252,7 +252,7 @@ def _of_tool(record: Json, name: str) -> object:
                 hint="give the messages of one sample",
             )
         return mapping(cast("list[object]", samples)[0])
-    named = [key for key, value in record.items() if isinstance(value, dict) and mapping(value).keys() & _RECORD_KEYS]
+    named = [key for key, value in record.items() if mapping(value).keys() & _RECORD_KEYS]
     if len(named) == len(record) > 1 and not record.keys() & _RECORD_KEYS:
         raise TraceError(
             f"this file holds {len(named)} conversations: {', '.join(named[:10])[:200]}",
