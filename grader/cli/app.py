@@ -12,7 +12,7 @@ from typing import cast
 
 import typer
 
-from grader.cli import clean, doctor, judge, lint, replay, run, runtimes, score, show
+from grader.cli import clean, doctor, judge, lint, receive, replay, run, runtimes, score, show
 from grader.cli.console import Console, use_utf8, write
 from grader.cli.exit_codes import BUG, INTERRUPTED_BY, USAGE, of_error
 from grader.errors import GraderError
@@ -29,6 +29,7 @@ app = typer.Typer(
 )
 app.command()(run.run)
 app.command()(score.score)
+app.command()(receive.receive)
 app.command()(judge.judge)
 app.command()(replay.replay)
 app.command()(show.show)
