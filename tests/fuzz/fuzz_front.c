@@ -1,9 +1,9 @@
 /* The front of the supervisor under hostile input from every side: the client's bytes, the program's output, the core's
- * messages, and the hand's items. One input is a list of such acts; the front must end or go on, but never break memory,
+ * connections to its port, the core's messages, and the hand's items. One input is a list of such acts; the front must end or go on, but never break memory,
  * run into undefined behaviour, hang, or send the client a frame that breaks PROTOCOL.md.
  *
- * front.c is included, so that its own end is caught, its output is checked, and its waits do not wait. The core is
- * played here: the two functions of messages.c answer from the input. */
+ * front.c is included, so that its own end is caught, its output is checked, and its waits do not wait; ports.c, so that
+ * it listens on nothing. The core is played here: the two functions of messages.c answer from the input. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 static jmp_buf ended;
@@ -34,6 +35,20 @@ static ssize_t checked_write(int fd, const void *data, size_t size);
 #undef write
 #undef poll
 #undef _exit
+
+static int accept_pending(void);
+
+#define socket(family, type, protocol) open("/dev/null", O_RDONLY | O_CLOEXEC)
+#define setsockopt(...) 0
+#define bind(...) 0
+#define listen(...) 0
+#define accept4(...) accept_pending()
+#include "ports.c"
+#undef accept4
+#undef listen
+#undef bind
+#undef setsockopt
+#undef socket
 
 #define MUST(condition) \
     do { \
@@ -93,17 +108,23 @@ static ssize_t checked_write(int fd, const void *data, size_t size)
             continue;
         seen_have = 0;
         seen_left = get32(seen + 4);
-        MUST(get16(seen) >= B_HELLO && get16(seen) <= B_FATAL && get16(seen + 2) == 0 && seen_left <= PAYLOAD_MAX);
+        MUST(((get16(seen) >= B_HELLO && get16(seen) <= B_FATAL) || (get16(seen) >= B_PORT_OPENED && get16(seen) <= B_PORT_CLOSED)) && get16(seen + 2) == 0 && seen_left <= PAYLOAD_MAX);
     }
     return (ssize_t)size;
 }
+
+/* ---- the program's connections ---- */
+#define CALLS 40
+static int calls[CALLS], pending[CALLS], pending_count; /* the program's ends; ours that nobody has accepted yet */
+
+static int accept_pending(void) { return pending_count > 0 ? pending[--pending_count] : -1; }
 
 /* ---- the core ---- */
 static int program_in = -1, program_out = -1, program_err = -1, hand = -1;
 static struct message next_message;
 static int has_message, awaited;
 
-static void drop(int *fd)
+static void shut(int *fd)
 {
     if (*fd >= 0)
         close(*fd);
@@ -173,6 +194,13 @@ static void check_state(void)
     MUST(front->stderr_stream.kept_bytes <= front->stderr_stream.keep && front->stderr_stream.keep <= KEEP_STREAM_MAX);
     MUST(front->feed.taken <= front->feed.received && front->feed.received - front->feed.taken <= STDIN_BUFFER);
     MUST(front->state != FRONT_PREPARING || (front->strings_have <= q[Q_STRINGS] && q[Q_STRINGS] <= STRINGS_MAX));
+    uint32_t connections = 0;
+    for (size_t i = 0; front->ports.is_open && i < PORT_CONNECTIONS_MAX; i++) {
+        const struct port_connection *connection = &front->ports.connection[i];
+        connections += connection->fd >= 0;
+        MUST(connection->fd < 0 || (connection->sent <= connection->have && connection->have <= PORT_QUEUE));
+    }
+    MUST(connections == (front->ports.is_open ? front->ports.connections : 0) && front->ports.bytes <= front->ports.most_bytes);
     MUST(front->out_sent <= front->out_have && front->out_have <= sizeof front->out);
 }
 
@@ -222,11 +250,22 @@ static void hello_frame(void)
     memset(payload, 0, 32);
     memcpy(payload, PROTOCOL_MAGIC, 8);
     put16(payload + 8, 1);
-    put16(payload + 10, byte() % 8 == 0 ? (uint16_t)number() : 1);
+    put16(payload + 10, byte() % 8 == 0 ? (uint16_t)number() : PROTOCOL_VERSION);
     send_frame(F_HELLO, 0, 32);
 }
 
 /* A request that is mostly well formed, its strings, its stdin and its start, with some of it left out or spoilt. */
+static void port_frame(uint64_t run_id)
+{
+    memset(payload, 0, 24);
+    put16(payload, byte() % 16 == 5 ? (uint16_t)number() : PORT_LISTEN);
+    put16(payload + 2, byte() % 16 == 5 ? (uint16_t)number() : 4318);
+    put16(payload + 4, byte() % 16 == 5 ? (uint16_t)number() : 1 + byte() % PORT_CONNECTIONS_MAX);
+    put32(payload + 8, byte() % 2 ? (uint32_t)number() : 1000);
+    put64(payload + 16, byte() % 2 ? number() : 1u << 20);
+    send_frame(F_PORT_OPEN, run_id, 24);
+}
+
 static void whole_run(void)
 {
     uint64_t run_id = some_run();
@@ -252,6 +291,8 @@ static void whole_run(void)
     if (byte() % 16 == 3)
         send_frame(F_RUN_DATA, run_id, piece(payload, PAYLOAD_MAX));
     if (byte() % 2)
+        port_frame(run_id);
+    if (byte() % 2)
         send_frame(F_STDIN, run_id, piece(payload, PAYLOAD_MAX));
     if (!streaming || byte() % 4 == 0)
         send_frame(F_STDIN_END, run_id, 0);
@@ -260,7 +301,7 @@ static void whole_run(void)
 
 static void any_frame(void)
 {
-    uint16_t type = (uint16_t)(byte() % 16 == 0 ? number() : 1u + byte() % 14u);
+    uint16_t type = (uint16_t)(byte() % 16 == 0 ? number() : byte() % 2 ? F_PORT_OPEN + byte() % 4u : 1u + byte() % 14u);
     uint64_t run_id = type == F_PUT_OPEN && byte() % 2 ? 0 : type == F_PING || type == F_CLEAR ? 0 : some_run();
     size_t size = piece(payload, PAYLOAD_MAX);
     if (type == F_PUT_OPEN && size > 4) {
@@ -268,9 +309,53 @@ static void any_frame(void)
         payload[1] &= 1;
         payload[2] = payload[3] = 0;
     }
+    if ((type == F_PORT_DATA || type == F_PORT_CLOSE) && size >= 8) { /* mostly of a connection that is there */
+        put32(payload, payload[0] % 8u);
+        put32(payload + 4, type == F_PORT_CLOSE ? 0 : payload[4]);
+        size = type == F_PORT_CLOSE ? 8 : size;
+    }
     if ((type == F_RUN_START || type == F_CANCEL || type == F_CLEAR || type == F_PUT_END || type == F_STDIN_END) && byte() % 8)
         size = 0;
     send_frame(type, run_id, type == F_PING && byte() % 8 ? 8 : size);
+}
+
+static void close_calls(void)
+{
+    for (size_t i = 0; i < CALLS; i++)
+        shut(&calls[i]);
+}
+
+/* More answers than a program that does not read them has room for. */
+static void flood_port(void)
+{
+    if (the_front.state != FRONT_RUNNING || !the_front.ports.is_open)
+        return;
+    memset(payload, 0, sizeof payload);
+    put32(payload, byte() % 8u);
+    for (int i = 0; i < 12; i++)
+        send_frame(F_PORT_DATA, the_front.run_id, 60000);
+}
+
+/* It connects, sends, reads, or goes. */
+static void from_caller(void)
+{
+    static uint8_t read_back[4096];
+    int *call = &calls[byte() % CALLS], ends[2];
+    if (*call < 0) {
+        if (pending_count == CALLS || socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends) != 0)
+            return;
+        *call = ends[0];
+        pending[pending_count++] = ends[1];
+    }
+    uint8_t what = byte() % 8;
+    if (what < 5)
+        (void)!send(*call, payload, piece(payload, sizeof payload), MSG_NOSIGNAL);
+    else if (what == 5)
+        (void)!read(*call, read_back, sizeof read_back);
+    else if (what == 6)
+        (void)!shutdown(*call, SHUT_WR);
+    else
+        shut(call);
 }
 
 static void from_core(void)
@@ -284,10 +369,11 @@ static void from_core(void)
     next_message.text_bytes = (uint32_t)piece(next_message.text, sizeof next_message.text - 1); /* M_FATAL's ends in NUL */
     has_message = 1;
     if (next_message.kind == M_END) { /* everything of the run is dead, and the hand has ended */
-        drop(&program_in);
-        drop(&program_out);
-        drop(&program_err);
-        drop(&hand);
+        shut(&program_in);
+        shut(&program_out);
+        shut(&program_err);
+        shut(&hand);
+        close_calls();
     }
 }
 
@@ -327,7 +413,7 @@ static void from_hand(void)
             (void)!write(hand, payload, part);
         }
     }
-    drop(&hand);
+    shut(&hand);
 }
 
 /* More than the ring holds goes through it, if the program reads. */
@@ -346,7 +432,7 @@ static void much_stdin(void)
 static void act(void)
 {
     static uint8_t raw[4096];
-    switch (byte() % 11) {
+    switch (byte() % 14) {
     case 0: hello_frame(); break;
     case 1:
     case 2: whole_run(); break;
@@ -358,12 +444,15 @@ static void act(void)
     case 8: from_program(program_err); break;
     case 9:
         if (program_in >= 0 && byte() % 4 == 0)
-            drop(&program_in);
+            shut(&program_in);
         else if (byte() % 8 == 5)
             much_stdin();
         else if (program_in >= 0)
             (void)!read(program_in, payload, sizeof payload);
         break;
+    case 10:
+    case 11: from_caller(); break;
+    case 12: flood_port(); break;
     default: from_hand(); break;
     }
     if (hand < 0 || the_front.hand_fd < 0) /* a hand that has begun ends: the core sees to it */
@@ -412,20 +501,32 @@ static void reset(void)
     memset(&page, 0, sizeof page);
     seen_have = seen_left = 0;
     has_message = awaited = 0;
+    pending_count = 0;
+    for (size_t i = 0; i < CALLS; i++)
+        calls[i] = -1;
+    for (size_t i = 0; i < PORT_CONNECTIONS_MAX; i++)
+        front->ports.connection[i].fd = -1;
+    front->ports.listen_fd = -1;
 }
 
 static void close_all(void)
 {
     struct front *front = &the_front;
-    drop(&front->stdout_stream.fd);
-    drop(&front->stderr_stream.fd);
-    drop(&front->feed.fd);
-    drop(&front->hand_fd);
-    drop(&front->put_fd);
-    drop(&program_in);
-    drop(&program_out);
-    drop(&program_err);
-    drop(&hand);
+    shut(&front->stdout_stream.fd);
+    shut(&front->stderr_stream.fd);
+    shut(&front->feed.fd);
+    shut(&front->hand_fd);
+    shut(&front->put_fd);
+    shut(&program_in);
+    shut(&program_out);
+    shut(&program_err);
+    shut(&hand);
+    close_calls();
+    while (pending_count > 0)
+        close(pending[--pending_count]);
+    for (size_t i = 0; i < PORT_CONNECTIONS_MAX; i++)
+        shut(&front->ports.connection[i].fd);
+    shut(&front->ports.listen_fd);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
