@@ -248,7 +248,7 @@ class Receiver:
             counts.refusals[refused.why] = counts.refusals.get(refused.why, 0) + 1
 
     def _close_an_idle_one(self) -> bool:
-        """Make room: the connection that has been idle longest is closed; its exporter opens another when it needs one."""
+        """Make room: the connection that has been idle longest is closed; its exporter opens another."""
         for connection, scope in self._idle.items():
             del self._idle[connection]
             scope.cancel()
