@@ -104,10 +104,16 @@ def _span(item: Json, scope: str, producer: str, notes: ReadNotes) -> Span | Non
             dropped_attributes=_count(fields.get("droppedAttributesCount")),
             dropped_events=_count(fields.get("droppedEventsCount")),
             dropped_links=_count(fields.get("droppedLinksCount")),
+            time_unit_ns=1 if fields is item else _unit_ns(item),
         )
     except ValueError as error:
         notes.bad_span(str(error))
         return None
+
+
+def _unit_ns(item: Json) -> int:
+    """Phoenix, which writes snake case, keeps microseconds and computes nanoseconds in floating point."""
+    return 2_000 if "trace_id" in item else 1
 
 
 def _event(item: Json, notes: ReadNotes) -> SpanEvent:
