@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
@@ -121,12 +122,34 @@ def _machine() -> Iterator[Finding]:
         "close what uses memory, or run less at the same time (-j 1)",
     )
     swap = psutil.swap_memory()
-    if swap.total and swap.used > swap.total // 2:
-        yield Finding(Level.CAUTION, f"{_gib(swap.used)} of {_gib(swap.total)} swap are in use: times will vary")
+    yield _of(
+        swap.used <= swap.total // 2,
+        f"{_gib(swap.used)} of {_gib(swap.total)} swap in use",
+        Level.CAUTION,
+        "times will vary: close what uses memory",
+    )
+    yield governor_finding(_governors())
     for path in dict.fromkeys((_engine_disk(), Path.cwd())):
         free = shutil.disk_usage(path).free
         level = Level.FAIL if free < LEAST_DISK_BYTES else Level.CAUTION
         yield _of(free >= GOOD_DISK_BYTES, f"{_gib(free)} free on the disk of {path}", level, "make room there")
+
+
+def governor_finding(governors: Collection[str]) -> Finding:
+    """Whether the CPUs run at one speed. `governors`: those of all CPUs, none where the kernel sets no speed. Pure."""
+    if not governors:
+        return Finding(Level.OK, "the kernel does not change the speed of the CPUs (no frequency governor)")
+    what = f"frequency governor of the CPUs: {', '.join(sorted(governors))}"
+    mend = "CPU times vary with the speed: sudo cpupower frequency-set --governor performance"
+    return _of(set(governors) <= {"performance"}, what, Level.CAUTION, mend)
+
+
+def _governors() -> set[str]:
+    found: set[str] = set()
+    for path in Path("/sys/devices/system/cpu").glob("cpu[0-9]*/cpufreq/scaling_governor"):
+        with suppress(OSError):
+            found.add(path.read_text(encoding="ascii", errors="replace").strip())
+    return found
 
 
 def _engine_disk() -> Path:

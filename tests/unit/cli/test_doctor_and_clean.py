@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.cli.checkup import Level, engine_findings, image_findings
+from grader.cli.checkup import Level, engine_findings, governor_finding, image_findings
 from grader.sandbox.docker.engine_facts import EngineFacts
 from tests.unit.cli.conftest import RunIt
 
@@ -90,3 +90,12 @@ def test_clean_removes_old_records_but_never_the_latest_or_other_folders(
     ended = grader("clean", "--records", "5")
     assert "removed 1 record\n" in ended.err
     assert [folder.exists() for folder in (first, second, latest, root / "mine")] == [False, True, True, True]
+
+
+def test_a_governor_that_changes_the_speed_is_named_with_its_mend() -> None:
+    assert governor_finding([]).level is governor_finding({"performance"}).level is Level.OK
+    found = governor_finding({"performance", "powersave"})
+    assert found.level is Level.CAUTION
+    assert found.what.endswith("performance, powersave")
+    assert found.mend is not None
+    assert "cpupower" in found.mend
