@@ -11,7 +11,7 @@ from typing import cast
 
 from grader.core.tool_arguments import NOT_RECORDED, ArgumentState, ContentRules, ToolArguments
 from grader.core.tool_calls import ExclusionReason
-from grader.traces.arguments import arguments_from, json_of
+from grader.traces.arguments import NOTHING, arguments_from, json_of
 from grader.traces.span import Attributes, Span
 from grader.traces.vocabularies.base import MERGED_TOOLS, Proposal, Reading, Role
 from grader.traces.vocabularies.proposals import proposal, trusted_id
@@ -19,6 +19,9 @@ from grader.traces.vocabularies.proposals import proposal, trusted_id
 _ARGUMENTS = "gcp.vertex.agent.tool_call_args"
 _RESPONSE = "gcp.vertex.agent.tool_response"
 _LLM_RESPONSE = "gcp.vertex.agent.llm_response"
+_TOOL_ERROR = "TOOL_ERROR"
+_REFUSED = "mandatory input parameters are not present"
+"""How ADK answers a call that it did not make."""
 _TRANSFER = "transfer_to_agent"
 """ADK hands over to another agent by a function of this name."""
 
@@ -40,6 +43,13 @@ class GoogleADK:
         if is_tool and name == _TRANSFER:
             return self._excluded(ExclusionReason.HANDOFF, name, span)
         if is_tool and name is not None:
+            why = _why_none(attributes)
+            if why is not None:
+                return self._excluded(why, name, span)
+            if attributes.get("error.type") == _TOOL_ERROR and _response(attributes) == "":
+                # The tool's own answer that it failed, or ADK's that it did not run: it was not recorded which.
+                detail = f"{name} failed or was refused, and its answer is not recorded"
+                return Reading(Role.POSSIBLE_TOOL, self.name, detail=detail, overrules=True)
             call_id = trusted_id(attributes.get("gen_ai.tool.call.id"))
             return Reading(Role.TOOL, self.name, name=name, call_id=call_id, arguments=_arguments(attributes, rules))
         if _LLM_RESPONSE in attributes and "gen_ai.request.model" in attributes:
@@ -49,6 +59,21 @@ class GoogleADK:
     def _excluded(self, why: ExclusionReason, name: str | None, span: Span) -> Reading:
         call_id = trusted_id(span.attributes.get("gen_ai.tool.call.id"))
         return Reading(Role.EXCLUDED, self.name, name=name, call_id=call_id, why_excluded=why, detail=span.name[:200])
+
+
+def _why_none(attributes: Attributes) -> ExclusionReason | None:
+    """Why nothing ran: ADK makes a span, with a tool of no kind, for a tool that it does not have."""
+    is_nobody = attributes.get("gen_ai.tool.type") == "BaseTool"
+    if is_nobody and attributes.get("gen_ai.tool.description") == "Tool not found":
+        return ExclusionReason.NOT_FOUND
+    return ExclusionReason.INVALID_ARGUMENTS if _REFUSED in _response(attributes) else None
+
+
+def _response(attributes: Attributes) -> str:
+    """The recorded answer, empty when there is none."""
+    value = attributes.get(_RESPONSE)
+    text = value if isinstance(value, str) else "" if value is None else str(value)
+    return "" if text in NOTHING or text == "{}" else text
 
 
 def _arguments(attributes: Attributes, rules: ContentRules) -> ToolArguments:
