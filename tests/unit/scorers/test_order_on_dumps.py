@@ -8,9 +8,9 @@ from grader.core.coverage import Coverage
 from grader.core.tool_conditions import ToolsCalledInOrder
 from grader.core.tri import Tri
 from grader.scorers.tool_scorers import OtelToolCallOrderScorer
+from grader.traces.reader import TraceInput, read_traces
 from tests.unit.scorers.tool_samples import observed, tool
 from tests.unit.traces.otlp_samples import SHARED
-from tests.unit.traces.test_shared_traces import dump
 
 pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason=f"the shared trace files are not at {SHARED}")
 
@@ -28,6 +28,7 @@ pytestmark = pytest.mark.skipif(not SHARED.is_dir(), reason=f"the shared trace f
     ],
 )
 def test_order(name: str, steps: list[str], value: Tri) -> None:
-    evidence = dump(name).model_copy(update={"coverage": Coverage(declared_by="the test")})
+    read = read_traces([TraceInput.of_path(SHARED / f"strands-evals__{name}.json")]).payload()
+    evidence = read.model_copy(update={"coverage": Coverage(declared_by="the test")})
     condition = ToolsCalledInOrder(tools=tuple(tool(step) for step in steps))
     assert OtelToolCallOrderScorer().score(condition, observed(evidence)).value is value
