@@ -25,7 +25,8 @@ class SpanLimits:
 
     kept_bytes: int = 32 * MIB
     """Of bodies, decompressed."""
-    requests: int = 20_000
+    requests: int = 5_000
+    """Each costs a millisecond of this process, whatever is in it."""
     refused: int = 32
     """Requests that are answered with an error; beyond, none is taken any more."""
     http: HttpLimits = _HTTP
@@ -38,7 +39,8 @@ class ExportedSpans:
         self.port = port
         self._limits = limits if limits is not None else SpanLimits()
         self._budget = BodyBudget(2 * self._limits.http.decompressed_bytes)
-        self._open: dict[int, OtlpConnection] = {}
+        self._open: dict[int, OtlpConnection | None] = {}
+        """None: closed from this side, and what is still on its way is passed over."""
         self._messages = bytearray()
         self._lines = bytearray()
         self._batches = self._refused = self._cut = 0
@@ -50,22 +52,24 @@ class ExportedSpans:
         """The next bytes of a connection, `b""` for its end; what is answered. Never raises for what was sent."""
         self._connections = max(self._connections, connection)
         self._heard_bytes += len(data)
-        if self._full:
-            self._open.pop(connection, None)
-            return Reply(closes=True)
+        has_ended = len(data) == 0
+        if connection not in self._open and not has_ended:
+            self._open[connection] = OtlpConnection(limits=self._limits.http, budget=self._budget)
         http = self._open.get(connection)
-        if http is None:
-            if len(data) == 0:
-                return Reply(closes=True)
-            http = self._open[connection] = OtlpConnection(limits=self._limits.http, budget=self._budget)
+        if http is None or self._full:
+            if has_ended:
+                self._open.pop(connection, None)
+            return Reply(closes=True)
         http.receive(data)
-        self._take(http, has_ended=len(data) == 0)
+        self._take(http, has_ended=has_ended)
         answer = http.take_output()
-        closes = http.is_closed or len(data) == 0 or bool(self._full)
+        closes = http.is_closed or has_ended or bool(self._full)
         if closes:
-            del self._open[connection]
             http.abandon()
-        return Reply(answer, closes)
+            self._open[connection] = None
+        if has_ended:
+            del self._open[connection]
+        return Reply(answer, closes, ends_port=bool(self._full))
 
     def finish(self, seen: PortSeen) -> None:
         """Nothing more comes: what is not whole by now was cut off."""
@@ -126,6 +130,8 @@ class ExportedSpans:
 
     def _end_all(self) -> None:
         for http in self._open.values():
+            if http is None:
+                continue
             http.receive(b"")
             self._take(http, has_ended=True)
             http.abandon()

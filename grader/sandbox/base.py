@@ -83,7 +83,7 @@ class Port:
     number: int
     connections_at_once: int = 32
     """Who comes later waits until one is closed."""
-    connections_in_all: int = 10_000
+    connections_in_all: int = 5_000
     most_bytes: int = 64 * 2**20
     """That the program can send, over all connections."""
 
@@ -104,6 +104,8 @@ class Reply:
 
     data: bytes = b""
     closes: bool = False
+    ends_port: bool = False
+    """Whether nothing more is heard of this run: every connection is closed, and nobody can connect any more."""
 
 
 class Ear(Protocol):

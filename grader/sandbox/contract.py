@@ -369,23 +369,26 @@ async def _measures(bench: Bench) -> None:
 class _Listener:
     """An ear that writes down what it hears, and says `heard` once to each connection."""
 
-    def __init__(self, port: Port) -> None:
+    def __init__(self, port: Port, *, ends_it: bool = False) -> None:
         self.port = port
+        self._ends_it = ends_it
         self.heard: dict[int, bytes] = {}
         self.seen: PortSeen | None = None
 
     def hear(self, connection: int, data: bytes) -> Reply:
         is_first = connection not in self.heard
         self.heard[connection] = self.heard.get(connection, b"") + data
-        return Reply(b"heard\n" if is_first else b"")
+        return Reply(b"heard\n" if is_first else b"", ends_port=self._ends_it)
 
     def finish(self, seen: PortSeen) -> None:
         self.seen = seen
 
 
 async def _has_a_port(bench: Bench) -> None:
-    async def heard(seat: Seat, expected: bytes | None, *arguments: bytes, **bounds: int) -> _Listener:
-        ear = _Listener(Port(4318, **bounds))
+    async def heard(
+        seat: Seat, expected: bytes | None, *arguments: bytes, ends_it: bool = False, **bounds: int
+    ) -> _Listener:
+        ear = _Listener(Port(4318, **bounds), ends_it=ends_it)
         invocation = bench.invocation(arguments[0], b"4318", *arguments[1:])
         outcome = await seat.run(invocation, ear)
         if isinstance(outcome, Failed):
@@ -406,6 +409,8 @@ async def _has_a_port(bench: Bench) -> None:
         ear = await heard(seat, b"heard\nheard\nright", b"dial", b"4", connections_in_all=2)
         _same("what is heard of two connections", ear.heard, {1: b"1", 2: b"2"})
         _same("the connections that were refused", ear.seen and ear.seen.refused, 1)
+        ear = await heard(seat, None, b"dial", b"3", ends_it=True)
+        _same("what is heard before the port was ended", ear.heard, {1: b"1"})
         ear = await heard(seat, None, b"pour", b"4194304", most_bytes=100_000)
         if ear.seen is None or not ear.seen.is_full or sum(map(len, ear.heard.values())) > 100_000:
             raise ContractBrokenError(f"a port that takes 100,000 bytes was not full: {ear.seen!r}")

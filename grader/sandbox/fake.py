@@ -303,10 +303,10 @@ class _FakeSeat:
 def _sent(behaviour: Behaviour, ear: Ear) -> tuple[bytes, ...]:
     """Let the ear hear what a program sends, within the bounds of its port; what it answers."""
     port, received, answers = ear.port, 0, list[bytes]()
-    is_full, refused = False, 0
+    is_full, is_over, refused = False, False, 0
     for number, pieces in enumerate(() if behaviour.start_error is not None else behaviour.sends, start=1):
-        if number > port.connections_in_all or is_full:
-            refused = 0 if is_full else 1  # beyond the first one nobody listens any more
+        if number > port.connections_in_all or is_full or is_over:
+            refused = 0 if is_full or is_over else 1  # beyond the first one nobody listens any more
             break
         said = b""
         for piece in (*pieces, b""):
@@ -314,7 +314,8 @@ def _sent(behaviour: Behaviour, ear: Ear) -> tuple[bytes, ...]:
             received += 0 if is_full else len(piece)
             reply = ear.hear(number, b"" if is_full else piece)
             said += reply.data
-            if reply.closes or is_full:
+            is_over = reply.ends_port
+            if reply.closes or is_full or is_over:
                 break
         answers.append(said)
     ear.finish(PortSeen(len(answers), refused, received, is_full))

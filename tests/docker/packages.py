@@ -18,7 +18,10 @@ RUNTIMES = PACKAGES / "runtimes"
 _BOX_LIMITS = {
     "memory_bytes", "processes", "disk_bytes", "files", "stdout_bytes", "stderr_bytes", "stderr_kept_bytes",
 }  # fmt: skip
-_LOOKS = {"python": "look.py", "bash": "look.sh", "c": "look.c", "direct": "look.run", "made": "look.build"}
+_LOOKS = {
+    "python": "look.py", "bash": "look.sh", "c": "look.c", "direct": "look.run", "made": "look.build",
+    "traced": "look.py",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

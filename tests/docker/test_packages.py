@@ -61,6 +61,13 @@ async def test_the_first_program_of_each_package(listening: socket.socket, tmp_p
 
 
 @pytest.mark.docker
+@pytest.mark.timeout(300)
+async def test_every_hostile_exporter(listening: socket.socket, tmp_path: Path) -> None:
+    """What is sent to the trace endpoint passes through this process: each program of it is in the usual tests."""
+    await _check("submission", entries(PACKAGES / "P34-hostile-exporters"), listening, tmp_path)
+
+
+@pytest.mark.docker
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("isolation", ISOLATIONS)

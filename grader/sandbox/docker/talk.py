@@ -221,6 +221,8 @@ class Talk:
         ends = isinstance(event, PortClosed)
         if reply.data or reply.closes or ends:
             self._connection.send(self._conversation.say(event.connection, reply.data, close=reply.closes or ends))
+        if reply.ends_port:
+            self._connection.send(self._conversation.say(0, b"", close=True))
 
     def _check_put(self, paths: Sequence[bytes]) -> None:
         for path, done in zip(paths, self._put, strict=False):

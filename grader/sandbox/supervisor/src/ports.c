@@ -75,15 +75,13 @@ static void stop_listening(struct front *front)
     front->ports.listen_fd = -1;
 }
 
-/* Too many bytes: nothing more is taken from anybody. */
-static void be_full(struct front *front)
+/* Nothing more is taken from anybody. */
+static void end_port(struct front *front, enum closed how)
 {
-    struct ports *ports = &front->ports;
-    ports->full = 1;
     stop_listening(front);
     for (size_t i = 0; i < PORT_CONNECTIONS_MAX; i++)
-        if (ports->connection[i].fd >= 0)
-            lose(front, &ports->connection[i], CLOSED_FULL);
+        if (front->ports.connection[i].fd >= 0)
+            lose(front, &front->ports.connection[i], how);
 }
 
 /* 1: something was accepted. */
@@ -142,7 +140,8 @@ static int read_one(struct front *front, struct port_connection *connection)
         return 0;
     }
     if ((uint64_t)got > ports->most_bytes - ports->bytes) {
-        be_full(front);
+        ports->full = 1;
+        end_port(front, CLOSED_FULL);
         return 0;
     }
     ports->bytes += (uint64_t)got;
@@ -208,7 +207,10 @@ void ports_close(struct front *front, const struct frame *frame)
 {
     if (!front->ports.is_open || frame->length != 8 || get32(frame->payload + 4) != 0)
         front_fatal(front, FATAL_PROTOCOL, 0, "a port is closed that is none");
-    struct port_connection *connection = find(front, get32(frame->payload));
+    uint32_t number = get32(frame->payload);
+    struct port_connection *connection = find(front, number);
+    if (number == 0) /* no connection has it: the port itself */
+        end_port(front, CLOSED_BROKEN);
     if (connection == NULL || connection->closing)
         return;
     connection->closing = 1;

@@ -1,0 +1,7 @@
+import os
+
+import spans
+
+connection = spans.connect()
+connection.sendall(spans.request(spans.body(spans.span(1), spans.span(2, "book"))) * 200)
+os._exit(0)

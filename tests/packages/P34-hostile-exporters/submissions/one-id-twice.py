@@ -1,0 +1,4 @@
+import spans
+
+spans.good()
+assert spans.post(spans.body(spans.span(2, "search"))) == 200

@@ -1,0 +1,3 @@
+import spans
+
+spans.good()
