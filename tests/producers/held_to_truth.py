@@ -1,8 +1,8 @@
 """Holds what grader reads in a recorded export to what the tools themselves wrote down.
 
-`compared` gives one `Reading` per scenario: what was read right, column by column, and what is wrong. Two kinds of wrong
-are never allowed whatever a library writes (`lies`): a call that did not happen, and evidence called complete in which
-one that did happen is missing.
+`compared` gives one `Reading` per scenario: what was read right, column by column, and what is wrong. Two kinds of
+wrong are never allowed, whatever a library writes (`lies`): a call that did not happen, and evidence called complete
+in which one that did happen is missing.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Reading:
             true = executed.count(name)
             if surely > true:
                 found.append(f"{name}: {surely} executions were read, {true} happened")
-            if len(read) < true and self.payload.coverage.complete and not self.payload.possible:
+            if len(read) < true and self.payload.coverage.is_complete and not self.payload.possible:
                 found.append(f"{name}: {true} happened, {len(read)} were read, and the evidence is called complete")
         for call in self.payload.calls:
             true_ones = [one for one in self.truth["calls"] if one["tool"] in call.names]
@@ -123,11 +123,18 @@ def read(data: bytes, name: str = "trace.jsonl") -> ToolsPayload:
     return read_traces([TraceInput.of_bytes(data, name)]).payload(declared_by="the caller")
 
 
+def export_of(folder: Path, scenario: str) -> Path:
+    """The file with the export of a scenario."""
+    return next(
+        folder / f"{scenario}.{kind}.gz" for kind in ("jsonl", "pb") if (folder / f"{scenario}.{kind}.gz").is_file()
+    )
+
+
 def compared(folder: Path) -> list[Reading]:
     """All scenarios of a recording."""
     truth = json.loads((folder / "truth.json").read_text(encoding="utf-8"))
     return [
-        Reading(name, read(gzip.decompress((folder / f"{name}.jsonl.gz").read_bytes())), scenario)
+        Reading(name, read(gzip.decompress(export_of(folder, name).read_bytes())), scenario)
         for name, scenario in truth["scenarios"].items()
     ]
 

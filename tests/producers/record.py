@@ -1,11 +1,12 @@
-"""Makes the recordings: runs every program of `programs/` with the newest releases of its libraries, and keeps its trace.
+"""Makes the recordings: runs every program of `programs/` with the newest releases of its libraries, keeps its trace.
 
     python tests/producers/record.py [PROGRAM...] [--into FOLDER] [--python PYTHON]
 
 For each program a virtual environment is made in a temporary folder, with what its header asks for, and each scenario
-is one process in an empty folder. FOLDER/PROGRAM/ gets `SCENARIO.jsonl.gz`, the OTLP export as the library wrote it,
-and `truth.json`: versions, and of each scenario what the model asked for and what the tools themselves wrote down.
-Paths of this machine in the export are replaced, nothing else. Standard library only.
+is one process in an empty folder. FOLDER/PROGRAM/ gets `SCENARIO.jsonl.gz` (or `.pb.gz`, from programs that send OTLP
+over HTTP), the export as the library wrote it, and `truth.json`: versions, and of each scenario what the model asked
+for and what the tools themselves wrote down. Paths of this machine in the export are replaced, nothing else. Standard
+library only.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +31,9 @@ RECORDED = HERE / "recorded"
 INSTALL_WITHIN_S = 900
 RUN_WITHIN_S = 180
 FOLDER_SHOWN = "/home/you"
-_HEADER = re.compile(r"^# dependencies = (\[.*\])$", re.MULTILINE)
-_NODE_HEADER = re.compile(r"^// dependencies: (\[.*\])$", re.MULTILINE)
+_HEADER = re.compile(r"^# (dependencies|npm) = (\[.*\])$", re.MULTILINE)
+SENDS_TO = "opentelemetry-exporter-otlp-proto-http"
+"""Programs that need this send to where the environment says; the others write trace.jsonl."""
 
 
 class RecordingError(Exception):
@@ -38,15 +42,50 @@ class RecordingError(Exception):
 
 def programs() -> list[Path]:
     """The programs that make a recording: those with a header that says what they need."""
-    return sorted(
-        path for path in PROGRAMS.iterdir() if path.suffix in {".py", ".mjs"} and dependencies(path) is not None
-    )
+    return sorted(path for path in PROGRAMS.glob("*.py") if needs(path))
 
 
-def dependencies(program: Path) -> list[str] | None:
-    """What a program needs, as its header says; None for one without a header."""
-    found = (_HEADER if program.suffix == ".py" else _NODE_HEADER).search(program.read_text(encoding="utf-8"))
-    return json.loads(found[1]) if found is not None else None
+def needs(program: Path) -> dict[str, list[str]]:
+    """What a program needs from each registry (`dependencies` of Python, `npm`), as its header says."""
+    return {kind: json.loads(wanted) for kind, wanted in _HEADER.findall(program.read_text(encoding="utf-8"))}
+
+
+class Receiver:
+    """Keeps what is sent to it by OTLP over HTTP: JSON a line each, protobuf with the length before each message."""
+
+    def __init__(self) -> None:
+        self.json, self.protobuf = b"", b""
+        receiver = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                body = gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body
+                kind = self.headers.get("Content-Type") or ""
+                if self.path == "/v1/traces" and "json" in kind:
+                    receiver.json += body + b"\n"
+                elif self.path == "/v1/traces":
+                    receiver.protobuf += len(body).to_bytes(4, "big") + body
+                self.send_response(200)
+                self.send_header("Content-Type", kind)
+                self.send_header("Content-Length", "2" if "json" in kind else "0")
+                self.end_headers()
+                self.wfile.write(b"{}" if "json" in kind else b"")
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+
+    def __enter__(self) -> Receiver:
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
 
 
 class Environment:
@@ -66,15 +105,24 @@ class Environment:
 
     def install(self) -> None:
         """Install the newest releases of what the program needs."""
-        wanted = dependencies(self.program) or []
-        if self.program.suffix == ".mjs":
-            self._run(
-                ["npm", "install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix", self.folder, *wanted]
-            )
-        elif self.python is None:
+        wanted = needs(self.program)
+        if "npm" in wanted:
+            npm = [
+                "npm",
+                "install",
+                "--no-audit",
+                "--no-fund",
+                "--ignore-scripts",
+                "--prefix",
+                self.folder / "programs",
+            ]
+            self._run([*npm, *wanted["npm"]])
+        if self.python is None:
             self.python = self.folder / "venv" / "bin" / "python"
             self._run([sys.executable, "-m", "venv", self.folder / "venv"])
-            self._run([self.python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *wanted])
+            if wanted.get("dependencies"):
+                pip = [self.python, "-m", "pip", "install", "-q", "--disable-pip-version-check"]
+                self._run([*pip, *wanted["dependencies"]])
 
     def _run(self, command: list[Any]) -> None:
         # The package client keeps its settings: how a registry is reached is this machine's business.
@@ -86,19 +134,19 @@ class Environment:
 
     def versions(self) -> dict[str, str]:
         """The versions of what was installed by name, and of the language."""
-        if self.program.suffix == ".mjs":
-            found = {}
-            for wanted in dependencies(self.program) or []:
-                name = wanted if wanted.count("@") == wanted.startswith("@") else wanted.rsplit("@", 1)[0]
-                package = self.folder / "node_modules" / name / "package.json"
-                found[name] = json.loads(package.read_text(encoding="utf-8"))["version"]
-            return {"node": self._output(["node", "--version"]).strip().lstrip("v"), **found}
-        names = [re.split(r"[\[<>=~!; ]", wanted)[0] for wanted in dependencies(self.program) or []]
+        wanted = needs(self.program)
         code = (
             "import json, sys, platform, importlib.metadata as m; "
             "print(json.dumps({'python': platform.python_version(), **{n: m.version(n) for n in sys.argv[1:]}}))"
         )
-        return json.loads(self._output([self.python, "-c", code, *names]))
+        names = [_name(one) for one in wanted.get("dependencies", [])]
+        found: dict[str, str] = json.loads(self._output([self.python, "-c", code, *names]))
+        if "npm" in wanted:
+            found["node"] = self._output(["node", "--version"]).strip().lstrip("v")
+            for name in wanted["npm"]:
+                package = self.folder / "programs" / "node_modules" / name / "package.json"
+                found[name] = json.loads(package.read_text(encoding="utf-8"))["version"]
+        return found
 
     def _output(self, command: list[Any]) -> str:
         done = subprocess.run(
@@ -111,8 +159,7 @@ class Environment:
 
     def command(self, *arguments: str) -> list[Any]:
         """The command that runs the program."""
-        program = self.folder / "programs" / self.program.name
-        return ["node" if self.program.suffix == ".mjs" else self.python, program, *arguments]
+        return [self.python, self.folder / "programs" / self.program.name, *arguments]
 
     def scenarios(self) -> list[str]:
         """The scenarios that the program has."""
@@ -122,21 +169,29 @@ class Environment:
         """The export of one scenario, and its truth."""
         folder = self.folder / "runs" / scenario
         folder.mkdir(parents=True)
-        with open(folder / "output.txt", "wb") as output:
+        with Receiver() as receiver, open(folder / "output.txt", "wb") as output:
+            sends = SENDS_TO in needs(self.program).get("dependencies", []) or "npm" in needs(self.program)
+            address = {"OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url} if sends else {}
             done = subprocess.run(
                 [str(part) for part in self.command(scenario)],
-                env=self.variables, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
-                timeout=RUN_WITHIN_S, check=False,
+                env={**self.variables, **address}, cwd=folder, timeout=RUN_WITHIN_S, check=False,
+                stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
             )  # fmt: skip
         ended = json.loads(_read(folder / "ended.json") or b"{}")
-        if done.returncode not in (0, 9) or not ended or (done.returncode == 9) is not (scenario == "cut_short"):
+        if done.returncode not in (0, -9) or not ended or (done.returncode == -9) is not (scenario == "cut_short"):
             said = _read(folder / "output.txt").decode(errors="replace")[-2000:]
             raise RecordingError(f"{self.program.name} {scenario}: exit code {done.returncode}\n{said}")
-        export = _read(folder / "trace.jsonl")
+        export = receiver.json or receiver.protobuf or _read(folder / "trace.jsonl")
         libraries = [] if self.python is None else [(self.python.parents[1], f"{FOLDER_SHOWN}/venv")]
         for here, shown in [*libraries, (self.folder, FOLDER_SHOWN)]:
-            export = export.replace(str(here).encode(), shown.encode())
+            # As long as before in protobuf, where lengths stand before texts.
+            length = len(str(here)) if receiver.protobuf else len(shown)
+            export = export.replace(str(here).encode(), shown.ljust(length, "_")[:length].encode())
         return export, {**ended, "calls": _calls(_read(folder / "calls.jsonl").decode())}
+
+
+def _name(wanted: str) -> str:
+    return re.split(r"[\[<>=~!; ]", wanted)[0]
 
 
 def _read(file: Path) -> bytes:
@@ -154,7 +209,7 @@ def _calls(lines: str) -> list[dict[str, Any]]:
 
 
 def record(program: Path, into: Path, python: Path | None = None) -> dict[str, Any]:
-    """Make the recording of a program, replacing an older one; its truth. Raises RecordingError when it cannot be made."""
+    """Make the recording of a program, replacing an older one; its truth. Raises RecordingError if that fails."""
     with tempfile.TemporaryDirectory(prefix="grader-producers-") as folder:
         environment = Environment(program, Path(folder) / "it", python)
         environment.install()
@@ -166,7 +221,8 @@ def record(program: Path, into: Path, python: Path | None = None) -> dict[str, A
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     for scenario, export in exports.items():
-        (target / f"{scenario}.jsonl.gz").write_bytes(gzip.compress(export, mtime=0))
+        kind = "jsonl" if export[:1] in (b"{", b"") else "pb"
+        (target / f"{scenario}.{kind}.gz").write_bytes(gzip.compress(export, mtime=0))
     (target / "truth.json").write_text(json.dumps(truth, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return truth
 

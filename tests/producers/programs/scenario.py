@@ -30,8 +30,8 @@ class Special:
     """Asks another agent, which has the tool `weather`, as a tool."""
     output: Call | None = None
     """The final answer, given as a call."""
-    after_output: tuple[Turn, ...] = ()
-    """What the model is asked for after the final answer, by frameworks that ask again."""
+    answers_by: str | None = None
+    """The tool by which every final answer is given, by frameworks that know no other way."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,14 @@ def weather(city: str) -> Call:
 
 def turns_of(name: str, special: Special) -> tuple[Turn, ...] | None:
     """What the model says, request by request; None where the framework has no such thing."""
+    turns = _turns_of(name, special)
+    if turns is None or special.answers_by is None:
+        return turns
+    tool = special.answers_by
+    return tuple((Call(tool, {"answer": turn}),) if isinstance(turn, str) else turn for turn in turns)
+
+
+def _turns_of(name: str, special: Special) -> tuple[Turn, ...] | None:
     search, send = Call("search", SEARCH), Call("send_email", SEND)
     if name == "in_order":
         return ((search,), (send,), "Sent.")
@@ -66,7 +74,7 @@ def turns_of(name: str, special: Special) -> tuple[Turn, ...] | None:
     if name == "sub_agent" and special.sub_agent is not None:
         return ((special.sub_agent,), (weather("Oslo"),), "Cold.", "It is cold.")
     if name == "output_tool" and special.output is not None:
-        return ((weather("Oslo"),), (special.output,), *special.after_output)
+        return ((weather("Oslo"),), (special.output,))
     return None
 
 

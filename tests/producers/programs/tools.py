@@ -1,13 +1,13 @@
 """The tools that every agent here has. Each of them writes down that it ran: that is the truth a trace is held to.
 
-`executed` writes a line when a tool starts and one when it ends, into calls.jsonl in the current folder.
+`executed` writes a line when a tool starts and one when it ends, into calls.jsonl in the current folder. Annotations are
+real here, not text: frameworks make schemas of them.
 """
-
-from __future__ import annotations
 
 import itertools
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -97,7 +97,8 @@ def send_email(to: list[str], body: str) -> str:
     """
     with executed("send_email", to=to, body=body) as call:
         if "cut_short" in sys.argv:
-            os._exit(9)
+            # Not os._exit: Logfire ends all open spans there.
+            os.kill(os.getpid(), signal.SIGKILL)
         call.result = "sent ✓"
         return call.result
 
