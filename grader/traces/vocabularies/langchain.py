@@ -24,6 +24,7 @@ _FLOAT_TIME_NS = 256
 """How exact nanoseconds are that went through a 64-bit float."""
 _NO_TOOLS = frozenset({"LLM", "CHAIN", "RETRIEVER", "EMBEDDING", "PROMPT"})
 _BAD_ARGUMENTS = re.compile(r"langchain_core/tools/base\.py\", line [0-9]+, in (?:_parse_input|_to_args_and_kwargs)\b")
+_ENVELOPES = ("output", "kwargs", "data", "update")
 _RESULTS = ("output.value", "gen_ai.tool.call.result", "traceloop.entity.output", "gen_ai.completion")
 
 
@@ -118,5 +119,5 @@ def _id_in_result(span: Span) -> str | None:
             found = trusted_id(entries.get("tool_call_id"))
             if found is not None:
                 return found
-            value = next((entries[key] for key in ("kwargs", "data", "output", "update") if key in entries), None)
+            value = next((entries[key] for key in _ENVELOPES if entries.get(key)), None)
     return None

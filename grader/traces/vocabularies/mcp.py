@@ -47,7 +47,7 @@ class MCP:
         if method == "tools/list":
             return self._excluded(ExclusionReason.LIST_TOOLS, span, None, span.name[:200])
         if method != "tools/call":
-            return Reading(Role.OTHER, self.name)
+            return Reading(Role.OTHER, self.name, overrules=True)
         return self._call(span, request, rules)
 
     def _call(self, span: Span, request: dict[str, object], rules: ContentRules) -> Reading:

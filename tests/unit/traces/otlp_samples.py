@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -33,8 +33,8 @@ class S:
     parent: int | None = 1
     start: float | None = 1
     end: float | None = 2
-    attributes: dict[str, object] = field(default_factory=dict[str, object])
-    events: tuple[tuple[str, dict[str, object]], ...] = ()
+    attributes: Mapping[str, object] = field(default_factory=dict[str, object])
+    events: Sequence[tuple[str, Mapping[str, object]]] = ()
     status: int | None = None
     message: str = ""
     scope: str = "test"
@@ -91,7 +91,7 @@ def any_value(value: object) -> dict[str, object]:
     return {}
 
 
-def pairs(attributes: dict[str, object]) -> list[dict[str, object]]:
+def pairs(attributes: Mapping[str, object]) -> list[dict[str, object]]:
     return [{"key": key, "value": any_value(value)} for key, value in attributes.items()]
 
 
