@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
-from grader.scorers.matching import most_assigned
+from grader.scorers.assignment import most_assigned
 
 FAR = 1 << 256
 """Beyond every time in nanoseconds: stands for an end that is not known (and negated for a start)."""

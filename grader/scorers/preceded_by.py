@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from grader.core.reasons import ReasonCode
 from grader.core.tool_conditions import ToolPrecededBy
 from grader.core.tri import Tri
+from grader.scorers.assignment import most_assigned
 from grader.scorers.causal_order import Precedence
 from grader.scorers.interval_order import FAR, SEARCH_BUDGET
-from grader.scorers.matching import most_assigned
 from grader.scorers.order import Timeline, call_span, duration, edges_of
 from grader.scorers.tool_evidence import Part, ToolEvidence, shown
 

@@ -22,7 +22,7 @@ from grader.core.tool_conditions import (
 )
 from grader.core.tri import Tri, all_of
 from grader.core.verdict import ConditionVerdict
-from grader.scorers.matching import most_assigned
+from grader.scorers.assignment import most_assigned
 from grader.scorers.tool_scorers import OtelToolCallScorer, OtelToolsNotCalledScorer
 from grader.scorers.tools import fits_glob
 from tests.unit.scorers.tool_samples import (

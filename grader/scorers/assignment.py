@@ -1,4 +1,4 @@
-"""Bipartite matching: which requirement gets which call, so that as many as possible are met with different calls.
+"""Largest assignments: which requirement gets which call, so that as many as possible are met with different calls.
 
 Hopcroft and Karp's algorithm (SIAM J. Comput. 2(4), 1973) with a capacity on the left: a requirement that wants k calls
 is one vertex, not k, so that the layers are counted in requirements.
