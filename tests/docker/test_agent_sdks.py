@@ -1,4 +1,4 @@
-"""The OpenTelemetry SDKs of Python and Node, and an agent library, unmodified, with no network but the box's loopback."""
+"""The OpenTelemetry SDKs of Python and Node, and an agent library: unmodified, on the box's own loopback."""
 
 from __future__ import annotations
 
