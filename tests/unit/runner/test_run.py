@@ -11,10 +11,11 @@ from grader.core.cases import ProgramBehaves, ProgramCase
 from grader.core.expectation import Task
 from grader.core.limits import LimitRange, Limits
 from grader.core.observation import CompileRecord, RunRecord
-from grader.core.plan import Plan, PlannedRun, ProfileInForce, make_plan
+from grader.core.outcomes import RunOutcome
+from grader.core.plan import Invocation, Plan, PlannedRun, ProfileInForce, make_plan
 from grader.core.reasons import ReasonCode
 from grader.runner.run import Listener, Rules, execute
-from grader.sandbox.base import Failed, Program
+from grader.sandbox.base import Ear, Failed, Program
 from grader.sandbox.fake import HANGS, Answer, Behaviour, CompileScript, FakeSandbox, Script, in_order
 
 OK = Behaviour(stdout=b"ok\n")
@@ -185,11 +186,13 @@ def test_seats_are_only_opened_for_enough_runs() -> None:
         def watch(sandbox: FakeSandbox, seen: list[int] = seen) -> FakeSandbox:
             original = sandbox.execute
 
-            async def execute_and_look(program: Program, invocation: object) -> object:
+            async def execute_and_look(
+                program: Program, invocation: Invocation, ear: Ear | None = None
+            ) -> RunOutcome | Failed:
                 seen.append(sandbox.seats_open)
-                return await original(program, invocation)  # pyright: ignore[reportArgumentType]
+                return await original(program, invocation, ear)
 
-            sandbox.execute = execute_and_look  # pyright: ignore[reportAttributeAccessIssue]
+            sandbox.execute = execute_and_look
             return sandbox
 
         run_all(lambda _: OK, cases=cases, rules=Rules(seats_per_profile=4), prepare=watch)
