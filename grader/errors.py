@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import cast
 
 
 @dataclass(frozen=True, order=True)
@@ -117,3 +118,10 @@ class JudgeError(GraderError):
     """A judge could not be asked or gave no usable answer. Becomes an undetermined verdict."""
 
     default_code = "judge.unavailable"
+
+
+def first_error(error: BaseException) -> BaseException:
+    """The first error of a group that is no group itself."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return error

@@ -7,11 +7,12 @@ import os
 import signal
 import threading
 from collections.abc import Awaitable, Callable
-from typing import Generic, TypeVar, cast
+from typing import Generic, TypeVar
 
 import anyio
 
 from grader.cli.exit_codes import INTERRUPTED_BY
+from grader.errors import first_error
 
 T = TypeVar("T")
 
@@ -101,10 +102,3 @@ def _leave_at_once_from_now_on(first: int) -> None:
 def _ignore_signals() -> None:
     for number in SIGNALS:
         signal.signal(number, signal.SIG_IGN)
-
-
-def first_error(error: BaseException) -> BaseException:
-    """The first error of a group that is no group itself."""
-    while isinstance(error, BaseExceptionGroup):
-        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
-    return error

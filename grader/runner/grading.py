@@ -191,11 +191,3 @@ def observe(plan: Plan, payload: ProgramRuns) -> Observation:
 def seats_for(plan: Plan, slots: int) -> int:
     """How many seats a profile gets when a single submission is graded: all slots, shared by the profiles."""
     return max(1, slots // max(1, len(plan.profiles)))
-
-
-def in_words(plans: Sequence[Plan]) -> str:
-    """What is about to run, for the line before the first run."""
-    runs = sum(len(plan.runs) for plan in plans)
-    if len(plans) == 1:
-        return plans[0].size_in_words()
-    return f"{len(plans)} submissions, {runs} runs"

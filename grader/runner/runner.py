@@ -8,7 +8,6 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
-from typing import cast
 
 import anyio
 from anyio.abc import TaskGroup
@@ -18,7 +17,16 @@ from grader.core.expectation import Task
 from grader.core.plan import Plan, ProfileInForce, limit_problems, make_plan
 from grader.core.reasons import ReasonCode
 from grader.core.selection import Selection, select
-from grader.errors import GraderError, Place, PrerequisiteError, Problem, RecordError, TaskError, UsageError
+from grader.errors import (
+    GraderError,
+    Place,
+    PrerequisiteError,
+    Problem,
+    RecordError,
+    TaskError,
+    UsageError,
+    first_error,
+)
 from grader.formats.task_file import load_task
 from grader.runner.graded import Graded
 from grader.runner.grading import (
@@ -36,12 +44,7 @@ from grader.runner.recording import Recording, check_resumable, record_facts
 from grader.runner.run import Rules
 from grader.runtimes import LoadedProfile
 from grader.sandbox.base import ISOLATIONS, Isolation, Sandbox
-from grader.store import (
-    Record,
-    RecordedEntry,
-    RecordFacts,
-    open_record,
-)
+from grader.store import Record, RecordedEntry, RecordFacts, open_record
 from grader.submission import Submission
 
 TaskLike = Task | Path | str
@@ -193,7 +196,7 @@ class Runner:
                 except BaseExceptionGroup as error:
                     if scope.cancel_called:
                         raise
-                    await sender.send(_first(error))
+                    await sender.send(first_error(error))
                 except Exception as error:  # noqa: BLE001 - raised again where the results are read
                     await sender.send(error)
 
@@ -364,10 +367,3 @@ async def _each(
         return
     for pair in pairs:
         yield pair
-
-
-def _first(error: BaseException) -> BaseException:
-    """The first error of a group that is no group itself."""
-    if not isinstance(error, BaseExceptionGroup):
-        return error
-    return _first(cast("BaseExceptionGroup[BaseException]", error).exceptions[0])

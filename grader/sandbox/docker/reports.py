@@ -6,6 +6,7 @@ import errno
 from typing import Literal, cast
 
 from grader.core.captured import Captured
+from grader.core.endings import E2BIG
 from grader.core.outcomes import FileOutcome, Measures, RunOutcome, StopCause, StreamOutcome
 from grader.core.reasons import ReasonCode
 from grader.core.submission_files import SubmissionFile
@@ -20,7 +21,6 @@ from grader.sandbox.supervisor.requests import (
     RunRequest,
 )
 
-E2BIG = 7
 _SCRUB_NOT_CLEAN = 2
 _Source = Literal["rusage", "sampled", "cgroup"]
 
