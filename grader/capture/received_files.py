@@ -20,9 +20,7 @@ _MOST_SESSIONS = 9999
 
 
 def framed(body: bytes, encoding: OtlpEncoding) -> bytes:
-    """A body as it stands in a file; an empty one (a request without spans) is nothing."""
-    if len(body) == 0:
-        return b""
+    """A body as it stands in a file."""
     if encoding is OtlpEncoding.JSON:
         return one_line(body) + b"\n"
     return len(body).to_bytes(4, "big") + body

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -23,16 +22,15 @@ import anyio.abc
 
 from grader.capture.http_body import MIB, BodyBudget, HttpLimits
 from grader.capture.otlp_http import Batch, OtlpConnection, Phase, Refused
+from grader.capture.peer import Listener, Peer
 from grader.capture.sources import check_source_name
 from grader.capture.spool import Spool
 from grader.core.coverage import CoverageCode
 from grader.errors import PrerequisiteError, UsageError
 
-HOST = "127.0.0.1"
-DEFAULT_PORT = 4318
-_Stream = anyio.abc.SocketStream
-_Listener = anyio.abc.SocketListener
 _READ_BYTES = 64 << 10
+_LINGER_S = 1.0
+_MOST_LINGER_BYTES = 4 * MIB
 _EXTRA_CONNECTIONS = 32
 """Connections beyond the bound that are told so at the same time."""
 _FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
@@ -92,7 +90,7 @@ class Receiver:
         )
         self._budget = BodyBudget(self.limits.held_bytes)
         self._connections = 0
-        self._idle: dict[OtlpConnection, anyio.CancelScope] = {}
+        self._may_go: dict[OtlpConnection, anyio.CancelScope] = {}
         self._is_stopping = False
         self._all_have_gone = anyio.Event()
 
@@ -111,7 +109,7 @@ class Receiver:
 
         Raises PrerequisiteError when the port is taken.
         """
-        listener = await _listen(port)
+        listener = Listener(port)
         try:
             async with anyio.create_task_group() as writing:
                 writing.start_soon(self._spool.run)
@@ -119,63 +117,59 @@ class Receiver:
                     async with anyio.create_task_group() as serving:
                         accepting = anyio.CancelScope()
                         serving.start_soon(self._accept, listener, serving, accepting)
-                        started(_port_of(listener))
+                        started(listener.port)
                         await stop.wait()
                         await self._stop(serving, accepting, listener)
                 finally:
                     self._spool.end()
         finally:
-            with anyio.CancelScope(shield=True):
-                await listener.aclose()
+            listener.close()
             self._spool.close()
 
-    async def _stop(self, serving: anyio.abc.TaskGroup, accepting: anyio.CancelScope, listener: _Listener) -> None:
+    async def _stop(self, serving: anyio.abc.TaskGroup, accepting: anyio.CancelScope, listener: Listener) -> None:
         self._is_stopping = True
         accepting.cancel()
-        await listener.aclose()
-        for scope in tuple(self._idle.values()):
+        listener.close()
+        for scope in tuple(self._may_go.values()):
             scope.cancel()
         if self._connections > 0:
             with anyio.move_on_after(self.limits.stop_s):
                 await self._all_have_gone.wait()
         serving.cancel_scope.cancel()
 
-    async def _accept(self, listener: _Listener, serving: anyio.abc.TaskGroup, accepting: anyio.CancelScope) -> None:
+    async def _accept(self, listener: Listener, serving: anyio.abc.TaskGroup, accepting: anyio.CancelScope) -> None:
         with accepting:
             while True:
                 if self._connections >= self.limits.connections + _EXTRA_CONNECTIONS:
                     await anyio.sleep(0.01)
                     continue
                 try:
-                    stream = await listener.accept()
-                except anyio.ClosedResourceError:
-                    return
+                    peer = await listener.accept()
                 except OSError:
                     await anyio.sleep(0.05)  # too many open files, or a peer that has gone already
                     continue
                 self._connections += 1
-                serving.start_soon(self._serve, stream)
+                serving.start_soon(self._serve, peer)
 
     # --- one connection
 
-    async def _serve(self, stream: _Stream) -> None:
+    async def _serve(self, peer: Peer) -> None:
         connection = OtlpConnection(is_source=self.folders.__contains__, limits=self.limits.http, budget=self._budget)
         try:
-            if self._connections > self.limits.connections and not self._close_an_idle_one():
-                await self._turn_away(stream)
+            if self._connections > self.limits.connections and not self._close_one_that_may_go():
+                await self._turn_away(connection, peer)
                 return
-            await self._converse(connection, stream)
-        except (anyio.BrokenResourceError, anyio.ClosedResourceError, OSError):
+            await self._converse(connection, peer)
+        except OSError:
             pass  # the peer has gone; what it had not got an answer to is not acknowledged
         finally:
             connection.abandon()
             self._connections -= 1
             if self._is_stopping and self._connections == 0:
                 self._all_have_gone.set()
-            with anyio.CancelScope(shield=True), suppress(OSError, anyio.BrokenResourceError):
-                await anyio.aclose_forcefully(stream)
+            peer.close()
 
-    async def _converse(self, connection: OtlpConnection, stream: _Stream) -> None:
+    async def _converse(self, connection: OtlpConnection, peer: Peer) -> None:
         phase, since = connection.phase, time.monotonic()
         answered = 0
         while True:
@@ -188,16 +182,18 @@ class Receiver:
                 await self._note(event)
                 answered += 1
                 continue
-            await self._send(stream, connection.take_output())
+            output = connection.take_output()
+            await self._send(peer, output)
             if connection.is_closed:
-                await _linger(stream)
+                if output:
+                    await self._linger(connection, peer)
                 return
             if answered or connection.phase is not phase:
                 phase, since, answered = connection.phase, time.monotonic(), 0
             if self._is_stopping and phase is Phase.IDLE:
                 return
             left_s = self._allowed_s(phase) - (time.monotonic() - since)
-            data = await self._receive(connection, stream, left_s)
+            data = await self._receive(connection, peer, left_s)
             if data is not None:
                 connection.receive(data)
             elif (refused := connection.time_out(f"{phase.value} did not come in time")) is not None:
@@ -207,23 +203,21 @@ class Receiver:
         limits = self.limits
         return {Phase.IDLE: limits.idle_s, Phase.HEADERS: limits.header_s}.get(phase, limits.body_s)
 
-    async def _receive(self, connection: OtlpConnection, stream: _Stream, within_s: float) -> bytes | None:
+    async def _receive(self, connection: OtlpConnection, peer: Peer, within_s: float) -> bytes | None:
         """The next bytes, `b""` at the end of the stream; None when they do not come in time, or it is time to go."""
         with anyio.move_on_after(max(0.0, within_s)) as scope:
             if connection.phase is Phase.IDLE:
-                self._idle[connection] = scope
+                self._may_go[connection] = scope
             try:
-                return await stream.receive(_READ_BYTES)
-            except (anyio.EndOfStream, anyio.BrokenResourceError):
-                return b""
+                return await peer.receive(_READ_BYTES)
             finally:
-                self._idle.pop(connection, None)
+                self._may_go.pop(connection, None)
         return None
 
-    async def _send(self, stream: _Stream, data: bytes) -> None:
+    async def _send(self, peer: Peer, data: bytes) -> None:
         if data:
             with anyio.fail_after(self.limits.answer_s):
-                await stream.send(data)
+                await peer.send(data)
 
     async def _keep(self, connection: OtlpConnection, batch: Batch) -> None:
         not_kept = await self._spool.keep(batch)
@@ -247,46 +241,31 @@ class Receiver:
         if refused.why in counts.refusals or len(counts.refusals) < 20:
             counts.refusals[refused.why] = counts.refusals.get(refused.why, 0) + 1
 
-    def _close_an_idle_one(self) -> bool:
-        """Make room: the connection that has been idle longest is closed; its exporter opens another."""
-        for connection, scope in self._idle.items():
-            del self._idle[connection]
+    def _close_one_that_may_go(self) -> bool:
+        """Make room: the connection is closed that has been idle for longest, or is only answered yet."""
+        for connection, scope in self._may_go.items():
+            del self._may_go[connection]
             scope.cancel()
             return True
         return False
 
-    async def _turn_away(self, stream: _Stream) -> None:
+    async def _turn_away(self, connection: OtlpConnection, peer: Peer) -> None:
         why = f"there were more than {self.limits.connections} connections"
         await self._note(Refused(503, why, loses_spans=True))
-        await self._send(stream, _FULL)
-        await _linger(stream)
+        await self._send(peer, _FULL)
+        await self._linger(connection, peer)
 
-
-async def _linger(stream: _Stream) -> None:
-    """Let the peer read its answer: a socket that is closed with unread bytes takes the answer back."""
-    with anyio.move_on_after(1.0), suppress(anyio.EndOfStream):
-        await stream.send_eof()
-        left = 4 * MIB
-        while left > 0:
-            left -= len(await stream.receive(_READ_BYTES))
-
-
-async def _listen(port: int) -> _Listener:
-    try:
-        listeners = (await anyio.create_tcp_listener(local_host=HOST, local_port=port, backlog=512)).listeners
-    except (OSError, OverflowError) as error:
-        said = error.strerror if isinstance(error, OSError) else str(error)
-        raise PrerequisiteError(
-            f"{HOST}:{port} cannot be listened on: {said or error}",
-            hint="end what listens there, or take another port: --port 0 is any that is free",
-        ) from error
-    listener = listeners[0]
-    assert isinstance(listener, anyio.abc.SocketListener)
-    return listener
-
-
-def _port_of(listener: _Listener) -> int:
-    return int(listener.extra(anyio.abc.SocketAttribute.local_port))
+    async def _linger(self, connection: OtlpConnection, peer: Peer) -> None:
+        """Let the peer read its answer: a socket that is closed with unread bytes takes the answer back."""
+        with anyio.move_on_after(_LINGER_S) as scope:
+            self._may_go[connection] = scope
+            try:
+                peer.send_eof()
+                left = _MOST_LINGER_BYTES
+                while left > 0 and (data := await peer.receive(_READ_BYTES)):
+                    left -= len(data)
+            finally:
+                self._may_go.pop(connection, None)
 
 
 def _folders(folder: Path, sources: tuple[str, ...]) -> Mapping[str, Path]:

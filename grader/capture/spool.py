@@ -102,9 +102,9 @@ class Spool:
 
     async def keep(self, batch: Batch) -> NotKept | None:
         """Wait until a batch is on the disk; None when it is."""
-        data = framed(batch.body, batch.encoding)
-        if len(data) == 0:
+        if batch.spans == 0:
             return None
+        data = framed(batch.body, batch.encoding)
         digest = sha256(batch.body).hexdigest()
         if len(self._queue) + self._in_hand >= self._queue_batches:
             return await self._later(

@@ -12,7 +12,8 @@ import anyio
 import anyio.abc
 
 from grader.capture.http_body import KIB, MIB
-from grader.capture.receiver import HOST, Receiver, ReceiverLimits
+from grader.capture.peer import HOST
+from grader.capture.receiver import Receiver, ReceiverLimits
 from grader.cli.console import Console
 from grader.cli.exit_codes import INTERRUPTED_BY
 from grader.cli.interrupts import SIGNALS, first_error
