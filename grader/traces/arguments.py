@@ -10,6 +10,7 @@ import ast
 import json
 import warnings
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import cast
 
 from grader.core.tool_arguments import (
@@ -180,22 +181,42 @@ def looks_like_schema(value: object) -> bool:
     return len(entries) > 0 and all(isinstance(item, dict) and "type" in item for item in entries.values())
 
 
-def cannot_fit(arguments: object, schema: object) -> bool:
-    """Whether arguments surely break a JSON Schema of an object: one that is needed is missing, or is no text."""
+_SCALARS: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, Decimal),
+    "boolean": (bool,),
+}
+
+
+def fit(arguments: object, schema: object) -> bool | None:
+    """Whether arguments fit a JSON Schema of an object, as a framework checks it; None when that is not sure.
+
+    Sure are only plain parameters: one that is needed and missing, one of another type where a text is wanted.
+    """
     given, wanted = json_of(arguments), json_of(schema)
-    if not isinstance(given, dict) or not isinstance(wanted, dict):
-        return False
-    described = cast("dict[str, object]", wanted)
-    required, properties = described.get("required"), described.get("properties")
-    if not isinstance(required, list) or not isinstance(properties, dict):
-        return False
-    kinds, values = cast("dict[str, object]", properties), cast("dict[str, object]", given)
-    for name in cast("list[object]", required):
-        kind = kinds.get(name) if isinstance(name, str) else None
-        if not isinstance(name, str) or not isinstance(kind, dict) or "default" in kind:
-            continue
-        is_text = cast("dict[str, object]", kind).get("type") == "string"
-        is_plain = isinstance(cast("dict[str, object]", kind).get("type"), str)
-        if is_plain and (name not in values or (is_text and not isinstance(values[name], str))):
-            return True
-    return False
+    properties = cast("dict[str, object]", wanted).get("properties") if isinstance(wanted, dict) else None
+    if not isinstance(given, dict) or not isinstance(properties, dict):
+        return None
+    required = cast("dict[str, object]", wanted).get("required")
+    needed = cast("list[object]", required) if isinstance(required, list) else []
+    values = cast("dict[str, object]", given)
+    found = [
+        _fits(values, name, kind, is_needed=name in needed)
+        for name, kind in cast("dict[str, object]", properties).items()
+    ]
+    return False if False in found else (None if None in found else True)
+
+
+def _fits(values: Mapping[str, object], name: str, kind: object, *, is_needed: bool) -> bool | None:
+    described = cast("dict[str, object]", kind) if isinstance(kind, dict) else {}
+    types = _SCALARS.get(str(described.get("type")))
+    if name not in values:
+        return True if not is_needed else (False if types is not None and "default" not in described else None)
+    value = values[name]
+    if types is None or "enum" in described:
+        return None
+    if isinstance(value, types) and isinstance(value, bool) is (types == (bool,)):
+        return True
+    # Where a number is wanted a framework may take a text that has one; a text is never made of something else.
+    return False if types == (str,) else None

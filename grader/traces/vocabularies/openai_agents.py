@@ -11,7 +11,7 @@ import re
 
 from grader.core.tool_arguments import ContentRules
 from grader.core.tool_calls import ExclusionReason
-from grader.traces.arguments import arguments_from, cannot_fit
+from grader.traces.arguments import arguments_from, fit
 from grader.traces.span import Span
 from grader.traces.vocabularies.base import Reading, Role
 from grader.traces.vocabularies.openinference import KIND, TOOL_NAME
@@ -20,6 +20,9 @@ from grader.traces.vocabularies.proposals import has_hosted_items
 _TEMPLATE = "logfire.msg_template"
 _ISO_TIME_NS = 2_000
 """Microseconds that were cut, and went through a 64-bit float."""
+_TOOL_FAILED = "Error running tool"
+_REFUSED = "Invalid JSON input for tool"
+_HIDDEN = "Error details are redacted"
 _NOT_FOUND = re.compile(r"Tool not found: \{'tool_name': '([^'{}]{1,200})'")
 """The status of a turn of an agent in which the model asked for a tool that does not exist."""
 _ANSWERS = ("output.value", "response", "gen_ai.output.messages", "gen_ai.completion.0.content")
@@ -42,10 +45,9 @@ class OpenAIAgents:
         kind, name = attributes.text(KIND), attributes.text(TOOL_NAME)
         if kind == "TOOL" and name is None:
             return self._handoff(span) if span.name.startswith("handoff to ") else None
+        if span.failed and span.status_message.startswith(_TOOL_FAILED):
+            return self._failed(span)
         if kind == "TOOL" and span.scope:
-            if span.failed and _was_refused(span):
-                why = ExclusionReason.INVALID_ARGUMENTS
-                return Reading(Role.EXCLUDED, self.name, name=name, why_excluded=why, detail=span.status_message[:200])
             return Reading(Role.TOOL, self.name, name=name, time_unit_ns=_ISO_TIME_NS)
         unknown = _NOT_FOUND.match(span.status_message) if span.failed else None
         if unknown is not None:
@@ -66,19 +68,21 @@ class OpenAIAgents:
         arguments = arguments_from(span.attributes.get("input"), rules)
         return Reading(Role.TOOL, self.name, name=name, arguments=arguments)
 
+    def _failed(self, span: Span) -> Reading | None:
+        """A call of which the SDK says that it failed: the tool raised something, or its arguments were refused."""
+        attributes = span.attributes
+        name = attributes.text(TOOL_NAME) or attributes.text("gen_ai.tool.name")
+        given = attributes.get("input.value")
+        given = attributes.get("gen_ai.tool.call.arguments") if given is None else given
+        is_fit = fit(given, attributes.get("tool.parameters")) if _HIDDEN in span.status_message else True
+        if _REFUSED in span.status_message or is_fit is False:
+            why = ExclusionReason.INVALID_ARGUMENTS
+            return Reading(Role.EXCLUDED, self.name, name=name, why_excluded=why, detail=span.status_message[:200])
+        if is_fit is None:
+            detail = f"{name or span.name[:100]} failed or its arguments were refused, and which is not recorded"
+            return Reading(Role.POSSIBLE_TOOL, self.name, detail=detail, overrules=True)
+        return Reading(Role.TOOL, self.name, name=name, time_unit_ns=_ISO_TIME_NS) if name is not None else None
+
     def _handoff(self, span: Span) -> Reading:
         why = ExclusionReason.HANDOFF
         return Reading(Role.EXCLUDED, self.name, why_excluded=why, detail=span.name[:200])
-
-
-def _was_refused(span: Span) -> bool:
-    """Whether a failed call was refused for its arguments: the SDK says so, or they cannot fit the tool's schema.
-
-    (What a tool raises itself looks the same; so only what the SDK cannot have let through counts.)
-    """
-    if "Invalid JSON input for tool" in span.status_message:
-        return True
-    output = span.attributes.get("output.value")
-    if isinstance(output, str) and "Invalid JSON input for tool" in output:
-        return True
-    return cannot_fit(span.attributes.get("input.value"), span.attributes.get("tool.parameters"))

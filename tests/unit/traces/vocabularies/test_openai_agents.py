@@ -40,16 +40,31 @@ def test_the_request_for_a_handoff_is_answered_by_it() -> None:
     assert codes(evidence(of(asked, scope=OPENINFERENCE))) == ["proposal.unanswered"]
 
 
+FAILED = "Error running tool (non-fatal): {'tool_name': 'send', 'error': %r}"
+HIDDEN = FAILED % "Tool execution failed. Error details are redacted."
+
+
 @pytest.mark.parametrize("arguments", [{"n": 1}, {"to": 7}, {}])
 def test_a_failed_call_whose_arguments_cannot_fit_was_refused(arguments: object) -> None:
-    refused = of(send(arguments=arguments, status=2, message="Error running tool (non-fatal)"))
+    refused = of(send(arguments=arguments, status=2, message=HIDDEN))
     assert not_called(refused, "send") == "true"
     assert excluded(refused) == [("send", "invalid_arguments")]
     assert called(of(send(arguments=arguments, status=1)), "send") == "true"
+    said = of(send(status=2, message=FAILED % "Invalid JSON input for tool send: 1 validation error"))
+    assert not_called(said, "send") == "true"
 
 
-def test_a_failed_call_whose_arguments_fit_was_executed() -> None:
-    assert called(of(send(status=2, message="Error running tool (non-fatal)")), "send") == "true"
+@pytest.mark.parametrize("message", [HIDDEN, FAILED % "no such address"])
+def test_a_failed_call_whose_arguments_fit_was_executed(message: str) -> None:
+    assert called(of(send(status=2, message=message)), "send") == "true"
+
+
+def test_a_failed_call_may_be_either_where_the_error_is_hidden_and_no_schema_is_recorded() -> None:
+    attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "send"}
+    span = S(2, attributes={**attributes, "gen_ai.tool.call.arguments": "{}"}, status=2, message=HIDDEN)
+    spans = of(span, scope="opentelemetry.instrumentation.openai_agents")
+    assert called(spans, "send") == "undetermined evidence.incomplete"
+    assert not_called(spans, "send") == "undetermined evidence.incomplete"
 
 
 def test_a_tool_that_does_not_exist() -> None:

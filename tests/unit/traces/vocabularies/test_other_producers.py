@@ -36,6 +36,15 @@ def test_strands_makes_a_span_for_a_tool_that_does_not_exist() -> None:
     assert called(of(strands(failed, gen_ai__tool__status="error")), "send") == "true"
 
 
+def test_strands_refuses_arguments_and_has_a_tool_for_the_answer() -> None:
+    answer = ("gen_ai.choice", {"message": json.dumps([{"text": "Error: Validation failed for input parameters: 1"}])})
+    spans = of(strands(answer, gen_ai__tool__status="error"))
+    assert (not_called(spans, "send"), excluded(spans)) == ("true", [("send", "invalid_arguments")])
+    described = "IMPORTANT: This StructuredOutputTool should only be invoked as the last and final tool"
+    output = of(strands(gen_ai__tool__status="success", gen_ai__tool__description=described))
+    assert (nothing_but(output), excluded(output)) == ("true", [("send", "output_function")])
+
+
 def test_strands_asks_in_blocks_of_bedrock() -> None:
     message = json.dumps([{"toolUse": {"toolUseId": "c1", "name": "send", "input": {}}}])
     chat = S(3, attributes={"gen_ai.operation.name": "chat"}, events=(("gen_ai.choice", {"message": message}),))
