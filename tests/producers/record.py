@@ -21,6 +21,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -59,7 +60,7 @@ class Receiver:
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                body = b"".join(self.parts())
                 body = gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body
                 kind = self.headers.get("Content-Type") or ""
                 if self.path == "/v1/traces" and "json" in kind:
@@ -72,7 +73,16 @@ class Receiver:
                 self.end_headers()
                 self.wfile.write(b"{}" if "json" in kind else b"")
 
-            def log_message(self, *_: object) -> None:
+            def parts(self) -> Iterator[bytes]:
+                if self.headers.get("Transfer-Encoding") != "chunked":
+                    yield self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                    return
+                while (length := int(self.rfile.readline(), 16)) > 0:
+                    yield self.rfile.read(length)
+                    self.rfile.readline()
+                self.rfile.readline()
+
+            def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name in the base class
                 pass
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -182,6 +192,8 @@ class Environment:
             said = _read(folder / "output.txt").decode(errors="replace")[-2000:]
             raise RecordingError(f"{self.program.name} {scenario}: exit code {done.returncode}\n{said}")
         export = receiver.json or receiver.protobuf or _read(folder / "trace.jsonl")
+        if not export and scenario != "cut_short":
+            raise RecordingError(f"{self.program.name} {scenario}: nothing was exported")
         libraries = [] if self.python is None else [(self.python.parents[1], f"{FOLDER_SHOWN}/venv")]
         for here, shown in [*libraries, (self.folder, FOLDER_SHOWN)]:
             # As long as before in protobuf, where lengths stand before texts.
@@ -216,12 +228,14 @@ def record(program: Path, into: Path, python: Path | None = None) -> dict[str, A
         exports: dict[str, bytes] = {}
         truth: dict[str, Any] = {"versions": environment.versions(), "scenarios": {}}
         for scenario in environment.scenarios():
-            exports[scenario], truth["scenarios"][scenario] = environment.play(scenario)
+            export, played = environment.play(scenario)
+            if export:  # A process that was killed may have sent nothing.
+                exports[scenario], truth["scenarios"][scenario] = export, played
     target = into / program.stem
     shutil.rmtree(target, ignore_errors=True)
     target.mkdir(parents=True)
     for scenario, export in exports.items():
-        kind = "jsonl" if export[:1] in (b"{", b"") else "pb"
+        kind = "jsonl" if export[:1] == b"{" else "pb"
         (target / f"{scenario}.{kind}.gz").write_bytes(gzip.compress(export, mtime=0))
     (target / "truth.json").write_text(json.dumps(truth, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return truth

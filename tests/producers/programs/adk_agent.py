@@ -30,7 +30,7 @@ class Scripted(BaseLlm):
         self, llm_request: LlmRequest, stream: bool = False
     ) -> AsyncGenerator[LlmResponse, None]:
         request = urllib.request.Request(f"{self.url}/chat/completions", b"{}", method="POST")
-        with urllib.request.urlopen(request, timeout=20) as answer:
+        with urllib.request.urlopen(request, timeout=20) as answer:  # noqa: ASYNC210
             message = json.load(answer)["choices"][0]["message"]
         parts = [types.Part(text=message["content"])] if message["content"] else []
         for call in message.get("tool_calls", ()):

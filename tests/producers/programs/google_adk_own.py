@@ -4,6 +4,10 @@
 """Google ADK with its own instrumentation, sent to where OTEL_EXPORTER_OTLP_ENDPOINT says."""
 
 # [set up]
+import os
+
+os.environ["ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS"] = "true"
+
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace import TracerProvider
