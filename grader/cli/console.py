@@ -87,6 +87,11 @@ class Console:
         if self.verbose:
             self.note(text)
 
+    def warnings(self, warnings: Sequence[str]) -> None:
+        """What one should know before trusting a verdict, to standard error, unless quiet."""
+        for warning in warnings:
+            self.note(f"warning: {warning}")
+
     def error(self, error: GraderError) -> None:
         """An error with place, what is wrong and the mend; of a task, every problem."""
         problems = (

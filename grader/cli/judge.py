@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from grader.cli.options import Color, Format, Outputs, Quiet, ShowAll, Verbose
+from grader.cli.options import Color, Complete, Format, NoRecord, Outputs, Quiet, RecordFolder, ShowAll, Verbose
 
 
 def judge(  # noqa: PLR0913, PLR0917 - the options of the command line
@@ -32,9 +32,7 @@ def judge(  # noqa: PLR0913, PLR0917 - the options of the command line
     require_trace: Annotated[
         str | None, typer.Option(metavar="HOW", help="none, available or complete: else the judge is not asked.")
     ] = None,
-    complete: Annotated[
-        bool, typer.Option("--complete", help="Declare that nothing is missing; failed checks still count.")
-    ] = False,
+    complete: Complete = False,
     no_content: Annotated[
         bool, typer.Option("--no-content", help="Keep and show no content of turns and steps.")
     ] = False,
@@ -43,10 +41,8 @@ def judge(  # noqa: PLR0913, PLR0917 - the options of the command line
         typer.Option(metavar="RECORD", help="Take the answers of this record where they rest on the same evidence."),
     ] = None,
     list_presets: Annotated[bool, typer.Option("--list-presets", help="List presets and their questions.")] = False,
-    record: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Folder of the record; default: a new one in .grader.")
-    ] = None,
-    no_record: Annotated[bool, typer.Option("--no-record", help="Keep no record.")] = False,
+    record: RecordFolder = None,
+    no_record: NoRecord = False,
     report_format: Format = "text",
     output: Outputs = None,
     show_all: ShowAll = False,
@@ -58,6 +54,7 @@ def judge(  # noqa: PLR0913, PLR0917 - the options of the command line
     from grader.cli.console import Console
     from grader.cli.judging import JudgeRequest, judge_request, presets_report
     from grader.cli.output import Output
+    from grader.cli.record_choice import RecordChoice
 
     console = Console(color=color, quiet=quiet, verbose=verbose)
     if list_presets:
@@ -75,7 +72,6 @@ def judge(  # noqa: PLR0913, PLR0917 - the options of the command line
         complete=complete,
         retain_content=not no_content,
         reuse=reuse,
-        record=record,
-        keeps_record=not no_record,
+        record=RecordChoice(record, keeps_one=not no_record),
     )
     return judge_request(request, console, Output(console, report_format, tuple(output or ()), show_all or verbose))

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from grader.cli.console import Console
 from grader.cli.interrupts import InterruptedBySignalError, run_interruptible
+from grader.cli.items import as_item
 from grader.cli.output import Output
-from grader.cli.running import as_item
-from grader.cli.scoring import tell_warnings
+from grader.cli.record_choice import NEW_RECORD, RecordChoice
 from grader.core.expectation import Task
 from grader.core.judge_conditions import JudgeSettings
 from grader.core.tool_arguments import ContentRules
@@ -25,7 +25,6 @@ from grader.runner.graded import Graded
 from grader.runner.judge_call import Asked, earlier_entry, http_judge
 from grader.runner.judging import JudgedEvidence, check_judgeable, judge_evidence, keep_judged
 from grader.runner.score import read_conversation_file
-from grader.store import DEFAULT_ROOT, new_record_folder, set_latest
 from grader.traces.files import trace_inputs
 
 
@@ -44,16 +43,14 @@ class JudgeRequest:
     complete: bool = False
     retain_content: bool = True
     reuse: str | None = None
-    record: Path | None = None
-    keeps_record: bool = True
+    record: RecordChoice = NEW_RECORD
 
 
 def judge_request(request: JudgeRequest, console: Console, output: Output) -> int:
     """Ask, write the reports, and give the exit code. Raises GraderError for what cannot be asked."""
     if request.conversation is None:
         raise UsageError("there is no conversation", hint="grader judge CONVERSATION --preset NAME")
-    if not request.keeps_record and request.record is not None:
-        raise UsageError("--record and --no-record contradict each other", hint="leave one of them out")
+    request.record.check()
     task = check_judgeable(_task(request), has_trace_source=request.traces is not None)
     earlier = earlier_entry(request.reuse)
     evidence = _evidence(request, request.conversation)
@@ -69,9 +66,9 @@ def judge_request(request: JudgeRequest, console: Console, output: Output) -> in
     except InterruptedBySignalError as stopped:
         return stopped.exit_code
     name = _keep(request, graded)
-    if name is not None and request.record is None:
+    if name is not None and request.record.folder is None:
         graded = replace(graded, record=Path(graded.record or name))
-    tell_warnings(graded.warnings, console)
+    console.warnings(graded.warnings)
     item = as_item(graded, name)
     if isinstance(item, Grading):
         item = replace(item, wall_time_s=time.monotonic() - began_s)
@@ -118,13 +115,10 @@ def _evidence(request: JudgeRequest, conversation: Path) -> JudgedEvidence:
 
 def _keep(request: JudgeRequest, graded: Graded) -> str | None:
     """Record what was asked and answered; what a user types to name the record, or None if none is kept."""
-    if not request.keeps_record:
-        return None
-    if request.record is not None:
-        keep_judged(graded, request.record)
-        return str(request.record)
     assert request.conversation is not None
-    folder = new_record_folder(DEFAULT_ROOT, request.conversation.resolve().stem)
-    keep_judged(graded, folder)
-    set_latest(DEFAULT_ROOT, folder)
-    return "latest"
+    place = request.record.place(request.conversation.resolve().stem)
+    if place is None:
+        return None
+    keep_judged(graded, place.folder)
+    place.has_begun()
+    return place.name

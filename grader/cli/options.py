@@ -24,3 +24,10 @@ Runtimes = Annotated[
     Path | None, typer.Option("--runtimes", metavar="FOLDER", help="A folder with further runtime profiles.")
 ]
 RecordName = Annotated[str, typer.Argument(metavar="RECORD", help="latest, a record's folder or its name.")]
+RecordFolder = Annotated[
+    Path | None, typer.Option("--record", metavar="FOLDER", help="Folder of the record; default: a new one in .grader.")
+]
+NoRecord = Annotated[bool, typer.Option("--no-record", help="Keep no record.")]
+Complete = Annotated[
+    bool, typer.Option("--complete", help="Declare that nothing is missing; failed checks still count.")
+]

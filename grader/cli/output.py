@@ -10,14 +10,13 @@ from pathlib import Path
 
 from grader.cli import exit_codes
 from grader.cli.console import Console
+from grader.cli.items import Item
 from grader.errors import Place, PrerequisiteError, UsageError
-from grader.reports.grading import Grading, Refusal
+from grader.reports.grading import Grading
 from grader.reports.json import json_report, jsonl_report
 from grader.reports.junit import junit_report
 from grader.reports.markdown import markdown_report
 from grader.reports.text import TextOptions, text_report
-
-Item = Grading | Refusal
 
 
 @dataclass(frozen=True)

@@ -25,9 +25,8 @@ def replay(  # noqa: PLR0913, PLR0917 - the options of the command line
 ) -> int:
     """Judge recorded runs again, without running."""
     from grader.cli.console import Console
-    from grader.cli.output import Item, Output
-    from grader.cli.running import as_item
-    from grader.cli.scoring import tell_warnings
+    from grader.cli.items import Item, as_item
+    from grader.cli.output import Output
     from grader.runner.replay import replay as replay_record
     from grader.store import find_record
 
@@ -36,6 +35,6 @@ def replay(  # noqa: PLR0913, PLR0917 - the options of the command line
     folder = find_record(record)
     items: list[Item] = []
     for graded in replay_record(folder, task):
-        tell_warnings(graded.warnings, console)
+        console.warnings(graded.warnings)
         items.append(as_item(graded, record, is_replay=True))
     return reports.write(items)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from grader.cli.options import Color, Format, Outputs, Quiet, Runtimes, ShowAll, Verbose
+from grader.cli.options import Color, Format, NoRecord, Outputs, Quiet, RecordFolder, Runtimes, ShowAll, Verbose
 
 
 def run(  # noqa: PLR0913, PLR0917 - the options of the command line
@@ -43,10 +43,8 @@ def run(  # noqa: PLR0913, PLR0917 - the options of the command line
         typer.Option(metavar="LEVEL", help="run, submission (default) or shared: how much two runs may share."),
     ] = None,
     resume: Annotated[str | None, typer.Option(metavar="RECORD", help="Go on with an interrupted record.")] = None,
-    record: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Folder of the record; default: a new one in .grader.")
-    ] = None,
-    no_record: Annotated[bool, typer.Option("--no-record", help="Keep no record.")] = False,
+    record: RecordFolder = None,
+    no_record: NoRecord = False,
     report_format: Format = "text",
     output: Outputs = None,
     show_all: ShowAll = False,
@@ -58,6 +56,7 @@ def run(  # noqa: PLR0913, PLR0917 - the options of the command line
     """Run submissions in Docker, record and judge."""
     from grader.cli.console import Console
     from grader.cli.output import Output
+    from grader.cli.record_choice import RecordChoice
     from grader.cli.running import RunRequest, run_request
     from grader.runner.runner import Choice
 
@@ -71,8 +70,7 @@ def run(  # noqa: PLR0913, PLR0917 - the options of the command line
         max_parallel=parallel,
         isolation=isolation,
         resume=resume,
-        record=record,
-        keeps_record=not no_record,
+        record=RecordChoice(record, keeps_one=not no_record),
         runtimes=runtimes,
     )
     files = tuple(output or ())

@@ -13,21 +13,20 @@ from grader.cli import sandboxes
 from grader.cli.console import Console
 from grader.cli.exit_codes import NOTHING_SELECTED
 from grader.cli.interrupts import InterruptedBySignalError, run_interruptible
-from grader.cli.output import Item, Output
+from grader.cli.items import Item, as_item
+from grader.cli.output import Output
 from grader.cli.progress import Progress
+from grader.cli.record_choice import NEW_RECORD, RecordChoice, RecordPlace
 from grader.core.expectation import Task
-from grader.core.judgement import JudgementPayload
-from grader.core.observation import Payload, ProgramRuns
 from grader.core.selection import NothingSelectedError, select
-from grader.core.tool_calls import ToolsPayload
-from grader.errors import GraderError, Place, Problem, SubmissionError, TaskError, UsageError
+from grader.errors import GraderError, Place, SubmissionError, UsageError
 from grader.formats.task_file import load_task
 from grader.reports.grading import Grading, Refusal
 from grader.reports.text import shell_word
 from grader.runner.graded import Graded
 from grader.runner.runner import EVERYTHING, Choice, Runner
 from grader.sandbox.base import ISOLATIONS, Isolation
-from grader.store import DEFAULT_ROOT, Record, find_record, new_record_folder, open_record, set_latest
+from grader.store import Record, find_record, open_record
 from grader.submission import Submission
 
 
@@ -43,35 +42,32 @@ class RunRequest:
     max_parallel: int | None = None
     isolation: str | None = None
     resume: str | None = None
-    record: Path | None = None
-    keeps_record: bool = True
+    record: RecordChoice = NEW_RECORD
     runtimes: Path | None = None
 
 
 @dataclass(frozen=True)
-class _Job:
-    """A request with everything looked up: what is wrong with it was raised before."""
+class _LookedUp:
+    """What a request names, found and read: what is wrong with it was raised before."""
 
     task: Task | None
     effective: Task
     """What of the task was selected."""
     submissions: tuple[Path, ...]
     resumed: Record | None
-    folder: Path | None
-    """The record's folder."""
-    record_name: str | None
-    """What a user types to name the record."""
+    place: RecordPlace | None
+    """Of the record; None: none is kept."""
     isolation: Isolation
 
 
 def run_request(request: RunRequest, console: Console, output: Output) -> int:
     """Run it, write the reports, and give the exit code. Raises GraderError for what is wrong before the first run."""
     try:
-        job = _look_up(request)
+        found = _look_up(request)
     except NothingSelectedError as error:
         console.say(f"nothing selected: {error}")
         return NOTHING_SELECTED
-    if job.resumed is None and not job.submissions:
+    if found.resumed is None and not found.submissions:
         console.say(f"nothing selected: there is no submission in {request.each}")
         return NOTHING_SELECTED
     items: list[Item] = []
@@ -79,99 +75,63 @@ def run_request(request: RunRequest, console: Console, output: Output) -> int:
 
     def begin() -> None:
         began.append(True)
-        if job.folder is not None and job.record_name == "latest":
-            set_latest(DEFAULT_ROOT, job.folder)
+        if found.place is not None:
+            found.place.has_begun()
 
-    several = len(job.submissions) + (len(job.resumed) if job.resumed is not None else 0) > 1
-    progress = Progress(console, len(job.submissions) if several else 1, job.effective, begin)
+    several = len(found.submissions) + (len(found.resumed) if found.resumed is not None else 0) > 1
+    progress = Progress(console, len(found.submissions) if several else 1, found.effective, begin)
     start = time.monotonic()
 
     async def main() -> None:
-        async for graded in _graded(request, job, progress):
-            items.append(as_item(graded, job.record_name))
+        async for graded in _graded(request, found, progress):
+            items.append(as_item(graded, found.place.name if found.place is not None else None))
 
     try:
         with console.live(progress.lines):
             run_interruptible(main, console.say)
     except InterruptedBySignalError as stopped:
         if items:
-            output.write(_in_order(items, job), also=(stopped.exit_code,), wall_time_s=time.monotonic() - start)
-        _tell_how_to_resume(request, job, console, began=bool(began))
+            output.write(_in_order(items, found), also=(stopped.exit_code,), wall_time_s=time.monotonic() - start)
+        _tell_how_to_resume(request, found, console, began=bool(began))
         return stopped.exit_code
     finally:
-        if not began and job.folder is not None and job.resumed is None:
+        if not began and found.place is not None and found.resumed is None:
             with suppress(OSError):
-                job.folder.rmdir()  # made for a record that never began
+                found.place.folder.rmdir()  # made for a record that never began
     _raise_common_error(items)
     wall_time_s = time.monotonic() - start
     if not several:
         items = [_with_time(item, wall_time_s) for item in items]
-    return output.write(_in_order(items, job), wall_time_s=wall_time_s)
+    return output.write(_in_order(items, found), wall_time_s=wall_time_s)
 
 
-def as_item(graded: Graded, record_name: str | None, *, is_replay: bool = False) -> Item:
-    """What reports need of a graded submission."""
-    if graded.error is not None:
-        error = graded.error
-        problem = error.problems[0] if isinstance(error, TaskError) else Problem(error.message, error.where, error.hint)
-        return Refusal(graded.submission_name, problem, error.code)
-    assert graded.task is not None
-    assert graded.verdict is not None
-    payload = graded.observation.payload if graded.observation is not None else None
-    return Grading(
-        submission=graded.submission_name,
-        task=graded.task,
-        verdict=graded.verdict,
-        plan=graded.plan,
-        runs=payload if isinstance(payload, ProgramRuns) else None,
-        selection=graded.selection,
-        folder=str(graded.record) if graded.record is not None else None,
-        record=record_name,
-        is_replay=is_replay,
-        tools=_tools(graded, payload),
-        judged=payload if isinstance(payload, JudgementPayload) else None,
-        warnings=graded.warnings,
-    )
-
-
-def _tools(graded: Graded, payload: Payload | None) -> ToolsPayload | None:
-    """What an agent did, if that was scored; of a record that broke off before it was kept, nothing."""
-    if graded.plan is not None or isinstance(payload, JudgementPayload):
-        return None
-    return payload if isinstance(payload, ToolsPayload) else ToolsPayload()
-
-
-async def _graded(request: RunRequest, job: _Job, progress: Progress) -> AsyncIterator[Graded]:
+async def _graded(request: RunRequest, found: _LookedUp, progress: Progress) -> AsyncIterator[Graded]:
     async with Runner(
         max_parallel=request.max_parallel,
-        isolation=job.isolation,
-        record=job.folder,
+        isolation=found.isolation,
+        record=found.place.folder if found.place is not None else None,
         runtimes=request.runtimes,
-        sandbox=sandboxes.make_sandbox(job.isolation, request.max_parallel),
+        sandbox=sandboxes.make_sandbox(found.isolation, request.max_parallel),
         watcher=progress,
         stop_at_first_false=request.stop_at_first_false,
     ) as runner:
-        if job.resumed is not None:
+        if found.resumed is not None:
             async with aclosing(runner.resume()) as resumed:
                 async for graded in resumed:
                     yield graded
-        task = job.task
-        if task is None or not job.submissions:
+        task = found.task
+        if task is None or not found.submissions:
             return
-        if len(job.submissions) == 1:
-            yield await runner.grade(task, _named(job.submissions[0]), request.choice)
+        if len(found.submissions) == 1:
+            yield await runner.grade(task, Submission.from_path(found.submissions[0]), request.choice)
             return
-        pairs = ((task, path) for path in job.submissions)
+        pairs = ((task, path) for path in found.submissions)
         async with aclosing(runner.grade_many(pairs, request.choice)) as graded_many:
             async for graded in graded_many:
                 yield graded
 
 
-def _named(path: Path) -> Submission:
-    return Submission.from_path(path)
-
-
-def _look_up(request: RunRequest) -> _Job:
+def _look_up(request: RunRequest) -> _LookedUp:
     resumed = open_record(find_record(request.resume)) if request.resume is not None else None
     task = load_task(request.task) if request.task is not None else None
     effective = resumed[0].task if resumed else _effective(task, request.choice)
@@ -184,8 +144,7 @@ def _look_up(request: RunRequest) -> _Job:
         raise UsageError(f"--isolation is one of {', '.join(ISOLATIONS)}, not {isolation!r}")
     if resumed is not None:
         submissions = _not_in(resumed, submissions)
-    folder, name = _record(request, resumed)
-    return _Job(task, effective, submissions, resumed, folder, name, isolation)
+    return _LookedUp(task, effective, submissions, resumed, _place(request, resumed), isolation)
 
 
 def _effective(task: Task | None, choice: Choice) -> Task:
@@ -223,7 +182,7 @@ def _not_in(record: Record, submissions: Sequence[Path]) -> tuple[Path, ...]:
     missing: list[Path] = []
     for path in submissions:
         try:
-            if _named(path).digest in known:
+            if Submission.from_path(path).digest in known:
                 continue
         except SubmissionError:
             pass  # told again, with its reason, when it is graded
@@ -231,27 +190,22 @@ def _not_in(record: Record, submissions: Sequence[Path]) -> tuple[Path, ...]:
     return tuple(missing)
 
 
-def _record(request: RunRequest, resumed: Record | None) -> tuple[Path | None, str | None]:
+def _place(request: RunRequest, resumed: Record | None) -> RecordPlace | None:
     if resumed is not None:
-        return resumed.folder, request.resume
-    if not request.keeps_record:
-        if request.record is not None:
-            raise UsageError("--record and --no-record contradict each other", hint="leave one of them out")
-        return None, None
-    if request.record is not None:
-        return request.record, str(request.record)
+        assert request.resume is not None
+        return RecordPlace(resumed.folder, request.resume)
     assert request.task is not None
     given = request.task if request.task.is_dir() else request.task.parent
-    return new_record_folder(DEFAULT_ROOT, given.resolve().name), "latest"
+    return request.record.place(given.resolve().name)
 
 
 def _with_time(item: Item, wall_time_s: float) -> Item:
     return replace(item, wall_time_s=wall_time_s) if isinstance(item, Grading) else item
 
 
-def _in_order(items: Sequence[Item], job: _Job) -> list[Item]:
+def _in_order(items: Sequence[Item], found: _LookedUp) -> list[Item]:
     """Items in the order of the command line, however they ended."""
-    places = {name: index for index, path in enumerate(job.submissions) for name in (path.name, str(path))}
+    places = {name: index for index, path in enumerate(found.submissions) for name in (path.name, str(path))}
     return sorted(items, key=lambda item: places.get(item.submission, -1))
 
 
@@ -263,8 +217,8 @@ def _raise_common_error(items: Sequence[Item]) -> None:
         raise GraderError(first.problem.message, code=first.code, hint=first.problem.hint, where=first.problem.where)
 
 
-def _tell_how_to_resume(request: RunRequest, job: _Job, console: Console, *, began: bool) -> None:
-    if not began or job.folder is None:
+def _tell_how_to_resume(request: RunRequest, found: _LookedUp, console: Console, *, began: bool) -> None:
+    if not began or found.place is None:
         console.say("interrupted before the first run; nothing was recorded")
         return
     words = ["grader", "run"]
@@ -273,5 +227,5 @@ def _tell_how_to_resume(request: RunRequest, job: _Job, console: Console, *, beg
         words.extend(shell_word(str(path)) for path in request.submissions)
         if request.each is not None:
             words.extend(["--each", shell_word(str(request.each))])
-    words.extend(["--resume", shell_word(str(job.folder))])
+    words.extend(["--resume", shell_word(str(found.place.folder))])
     console.say(f"interrupted; what ended is recorded. To go on: {' '.join(words)}")

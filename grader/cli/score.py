@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from grader.cli.options import Color, Format, Outputs, Quiet, ShowAll, Verbose
+from grader.cli.options import Color, Complete, Format, NoRecord, Outputs, Quiet, RecordFolder, ShowAll, Verbose
 
 
 def score(  # noqa: PLR0913, PLR0917 - the options of the command line
@@ -22,9 +22,7 @@ def score(  # noqa: PLR0913, PLR0917 - the options of the command line
         str | None,
         typer.Option(metavar="FILE", help="The messages of the same requests; - for standard input."),
     ] = None,
-    complete: Annotated[
-        bool, typer.Option("--complete", help="Declare that nothing is missing; failed checks still count.")
-    ] = False,
+    complete: Complete = False,
     clock_skew_tolerance: Annotated[
         str | None,
         typer.Option(metavar="DURATION", help="How far clocks may disagree, such as 5ms; instead of the task's."),
@@ -32,10 +30,8 @@ def score(  # noqa: PLR0913, PLR0917 - the options of the command line
     no_content: Annotated[
         bool, typer.Option("--no-content", help="Keep names and times only, no arguments of calls.")
     ] = False,
-    record: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Folder of the record; default: a new one in .grader.")
-    ] = None,
-    no_record: Annotated[bool, typer.Option("--no-record", help="Keep no record.")] = False,
+    record: RecordFolder = None,
+    no_record: NoRecord = False,
     report_format: Format = "text",
     output: Outputs = None,
     show_all: ShowAll = False,
@@ -46,6 +42,7 @@ def score(  # noqa: PLR0913, PLR0917 - the options of the command line
     """Judge what an agent did from its traces, without running."""
     from grader.cli.console import Console
     from grader.cli.output import Output
+    from grader.cli.record_choice import RecordChoice
     from grader.cli.scoring import ScoreRequest, score_request
 
     console = Console(color=color, quiet=quiet, verbose=verbose)
@@ -56,7 +53,6 @@ def score(  # noqa: PLR0913, PLR0917 - the options of the command line
         complete=complete,
         clock_skew_tolerance=clock_skew_tolerance,
         retain_content=not no_content,
-        record=record,
-        keeps_record=not no_record,
+        record=RecordChoice(record, keeps_one=not no_record),
     )
     return score_request(request, console, Output(console, report_format, tuple(output or ()), show_all or verbose))

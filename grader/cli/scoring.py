@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -10,8 +10,9 @@ from typing import BinaryIO
 from grader.capture.sources import folder_of_source
 from grader.cli.console import Console
 from grader.cli.exit_codes import NOTHING_SELECTED
+from grader.cli.items import as_item
 from grader.cli.output import Output
-from grader.cli.running import as_item
+from grader.cli.record_choice import NEW_RECORD, RecordChoice
 from grader.core.durations import parse_duration_ns
 from grader.core.tool_arguments import ContentRules
 from grader.errors import UsageError
@@ -26,7 +27,6 @@ from grader.runner.score import (
     read_conversation_stream,
     score_evidence,
 )
-from grader.store import DEFAULT_ROOT, new_record_folder, set_latest
 from grader.traces.files import trace_inputs
 from grader.traces.reader import TraceInput
 
@@ -44,8 +44,7 @@ class ScoreRequest:
     complete: bool = False
     clock_skew_tolerance: str | None = None
     retain_content: bool = True
-    record: Path | None = None
-    keeps_record: bool = True
+    record: RecordChoice = NEW_RECORD
 
 
 def score_request(request: ScoreRequest, console: Console, output: Output) -> int:
@@ -60,14 +59,8 @@ def score_request(request: ScoreRequest, console: Console, output: Output) -> in
         return NOTHING_SELECTED
     graded = score_evidence(evidence, task, clock_skew_tolerance_ns=tolerance_ns)
     graded, name = _kept(request, graded, task_file)
-    tell_warnings(graded.warnings, console)
+    console.warnings(graded.warnings)
     return output.write([as_item(graded, name)])
-
-
-def tell_warnings(warnings: Sequence[str], console: Console) -> None:
-    """What one should know before trusting a verdict, to standard error."""
-    for warning in warnings:
-        console.note(f"warning: {warning}")
 
 
 def _check(request: ScoreRequest) -> Path:
@@ -80,8 +73,7 @@ def _check(request: ScoreRequest) -> Path:
         )
     if [*request.evidence, request.conversation].count(STDIN) > 1:
         raise UsageError("standard input can be read once only", hint="name files for the others")
-    if not request.keeps_record and request.record is not None:
-        raise UsageError("--record and --no-record contradict each other", hint="leave one of them out")
+    request.record.check()
     return request.task
 
 
@@ -132,14 +124,12 @@ def _standard_input() -> BinaryIO:
 
 def _kept(request: ScoreRequest, graded: Graded, task: Path) -> tuple[Graded, str | None]:
     """What was scored, recorded if that is wanted; and what a user types to name the record."""
-    if not request.keeps_record:
+    place = request.record.place(_name_of(task))
+    if place is None:
         return graded, None
-    if request.record is not None:
-        return keep_evidence(graded, request.record), str(request.record)
-    folder = new_record_folder(DEFAULT_ROOT, _name_of(task))
-    graded = keep_evidence(graded, folder)
-    set_latest(DEFAULT_ROOT, folder)
-    return graded, "latest"
+    graded = keep_evidence(graded, place.folder)
+    place.has_begun()
+    return graded, place.name
 
 
 def _name_of(task: Path) -> str:

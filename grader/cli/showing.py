@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from grader.cli.console import Console
-from grader.cli.running import as_item
+from grader.cli.items import as_item
 from grader.core.agent_tasks import asks_for_traces
 from grader.errors import Place, UsageError
 from grader.reports.grading import Grading, rows
