@@ -7,6 +7,7 @@ What stands after the language says how a block is checked:
     python                  is run; a `text output` block that follows is what it prints
     yaml / yaml case / yaml profile     is a task, a case, a runtime profile
     LANGUAGE file=PATH      is written to PATH in the folder where the page's commands run
+    LANGUAGE from=PATH      stands in the file PATH of this repository, which another test runs
     text                    is no command: a layout, a sketch
     LANGUAGE not run: WHY   cannot be run in a test
 """
@@ -34,6 +35,11 @@ class Block:
     def file(self) -> str | None:
         """Where it is to be written; None if it is no file."""
         return self.how.removeprefix("file=") if self.how.startswith("file=") else None
+
+    @property
+    def source(self) -> str | None:
+        """The file that it is a part of; None if it is no part of one."""
+        return self.how.removeprefix("from=") if self.how.startswith("from=") else None
 
     @property
     def why_not_run(self) -> str | None:

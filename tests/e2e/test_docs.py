@@ -41,8 +41,8 @@ NEEDS_ENGINE = re.compile(
     r"grader (run|doctor|clean|runtimes build|runtimes test) |Runner\(|grade_sync\(|grade_many\.py"
 )
 
-LANGUAGES = {"bash", "c", "console", "python", "text", "yaml", "json"}
-HOW = re.compile(r"|excerpt|case|profile|output|file=[^ ]+|not run: .{10,}")
+LANGUAGES = {"bash", "c", "console", "javascript", "python", "text", "yaml", "json"}
+HOW = re.compile(r"|excerpt|case|profile|output|file=[^ ]+|from=[^ ]+|not run: .{10,}")
 
 
 def _cases() -> list[object]:
@@ -93,6 +93,8 @@ class Reader:
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "work"
         shutil.copytree(EXAMPLES, self.folder / "examples")
+        (self.folder / "tests").mkdir()
+        (self.folder / "tests" / "producers").symlink_to(ROOT / "tests" / "producers")
         commands = folder / "bin"
         commands.mkdir()
         for name, more in (("grader", ' -c "from grader.cli.app import main; main()"'), ("python", "")):
@@ -104,6 +106,8 @@ class Reader:
         """Do what a block says; what is wrong with it, or None."""
         if block.why_not_run is not None:
             return None
+        if block.source is not None:
+            return None if block.text in (ROOT / block.source).read_text() else f"it is no part of {block.source}"
         if block.file is not None:
             return self._write(block, self.folder / block.file)
         if block.language == "console":
@@ -186,6 +190,8 @@ def test_a_page_that_lies_is_found_out(tmp_path: Path) -> None:
     assert reader.check(Block("python", "", "print(1)\n", 1), Block("text", "output", "1\n", 2)) is None
     assert reader.check(Block("python", "", "print(1)\n", 1), Block("text", "output", "2\n", 2)) is not None
     assert reader.check(Block("python", "", "raise SystemExit(3)\n", 1), None) is not None
+    assert reader.check(Block("python", "from=tests/e2e/doc_blocks.py", "class Block:\n", 1), None) is None
+    assert reader.check(Block("python", "from=tests/e2e/doc_blocks.py", "class Blocks:\n", 1), None) is not None
     with pytest.raises(Exception, match="unknown key"):
         reader.check(Block("yaml", "case", "stdinn: a\n", 1), None)
 
