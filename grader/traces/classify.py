@@ -94,8 +94,9 @@ def _together(role: Role, chosen: list[Reading], readings: list[Reading], is_pen
 
 
 def _distinct(readings: list[Reading]) -> tuple[Proposal, ...]:
-    """The proposals of the vocabulary that has most: both describe the same answer of the model."""
-    return max((reading.proposals for reading in readings), key=len, default=())
+    """The proposals of the vocabulary that has most, with names: all describe the same answer of the model."""
+    found = (reading.proposals for reading in readings)
+    return max(found, key=lambda proposals: (sum(item.name != "" for item in proposals), len(proposals)), default=())
 
 
 def _unread(span: Span, is_pending: bool) -> SpanFacts:

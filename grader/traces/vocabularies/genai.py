@@ -29,6 +29,8 @@ OPERATION = "gen_ai.operation.name"
 TOOL_NAME = "gen_ai.tool.name"
 CALL_ID = "gen_ai.tool.call.id"
 ARGUMENTS = "gen_ai.tool.call.arguments"
+_RESULT = "gen_ai.tool.call.result"
+"""Recorded only if the execution was successful, by the conventions."""
 _MODEL_OPERATIONS = frozenset({"chat", "text_completion", "generate_content", "embeddings", "completion"})
 _AGENT_OPERATIONS = frozenset({"create_agent", "invoke_agent", "invoke_workflow"})
 _OTHER_OPERATIONS = frozenset({"plan", "retrieval"})
@@ -106,6 +108,7 @@ class GenAI:
             call_id=trusted_id(attributes.get(CALL_ID)),
             arguments=_arguments(span, rules),
             is_hosted=attributes.get("gen_ai.tool.type") == "extension",
+            has_returned=_RESULT in attributes and "error.type" not in attributes,
         )
 
 

@@ -9,15 +9,16 @@ in that of the span).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import cast
 
 from grader.core.tool_arguments import ContentRules
 from grader.core.tool_calls import ExclusionReason
 from grader.traces.arguments import arguments_from, json_of
 from grader.traces.span import Attributes, Span
-from grader.traces.vocabularies.base import Reading, Role
+from grader.traces.vocabularies.base import Proposal, Reading, Role
 from grader.traces.vocabularies.openinference import KIND, TOOL_NAME, call_id_of
-from grader.traces.vocabularies.proposals import trusted_id
+from grader.traces.vocabularies.proposals import in_tool_calls, objects_in, trusted_id
 
 _LANGSMITH_KIND = "langsmith.span.kind"
 _FLOAT_TIME_NS = 256
@@ -52,29 +53,34 @@ class LangChain:
         call_id = call_id_of(attributes) or trusted_id(attributes.get("gen_ai.tool.call.id")) or _id_in_result(span)
         refused = _refusal(span, name)
         if refused is not None:
-            why, detail = refused
-            return Reading(Role.EXCLUDED, self.name, name=name, call_id=call_id, why_excluded=why, detail=detail)
+            return self._excluded(refused, name, call_id)
         unit = _FLOAT_TIME_NS if "openinference" in span.scope else 1
         return Reading(Role.TOOL, self.name, name=name, call_id=call_id, time_unit_ns=unit)
+
+    def _excluded(self, refused: tuple[ExclusionReason, str], name: str, call_id: str | None) -> Reading:
+        why, detail = refused
+        return Reading(Role.EXCLUDED, self.name, name=name, call_id=call_id, why_excluded=why, detail=detail)
 
     def _of_langsmith(self, span: Span, rules: ContentRules) -> Reading | None:
         attributes = span.attributes
         kind = attributes.get(_LANGSMITH_KIND)
         operation = attributes.get("gen_ai.operation.name")
         if kind == "tool" or (operation == "execute_tool" and "gen_ai.tool.name" not in attributes):
-            if not span.name:
+            name = attributes.text("gen_ai.tool.name") or span.name
+            if not name:
                 return None
+            call_id = trusted_id(attributes.get("gen_ai.tool.call.id")) or _id_in_result(span)
+            refused = _refusal(span, name)
+            if refused is not None:
+                return self._excluded(refused, name, call_id)
             given = json_of(attributes.get("gen_ai.prompt"))
             inner: object = given
             if isinstance(given, dict):
                 inner = cast("dict[str, object]", given).get("input", cast("object", given))
-            name = attributes.text("gen_ai.tool.name") or span.name
             arguments = arguments_from(inner, rules)
-            return Reading(
-                Role.TOOL, self.name, name=name, call_id=_id_in_result(span), arguments=arguments, overrules=True
-            )
+            return Reading(Role.TOOL, self.name, name=name, call_id=call_id, arguments=arguments, overrules=True)
         if kind == "llm":
-            return Reading(Role.MODEL, self.name)
+            return Reading(Role.MODEL, self.name, proposals=tuple(_asked_in(attributes.get("gen_ai.completion"))))
         return (
             Reading(Role.OTHER, self.name) if kind in {"chain", "retriever", "embedding", "prompt", "parser"} else None
         )
@@ -96,13 +102,29 @@ def _refusal(span: Span, name: str) -> tuple[ExclusionReason, str] | None:
         if event.name != "exception":
             continue
         kind = str(event.attributes.get("exception.type")).rsplit(".", 1)[-1]
-        if kind == "GraphInterrupt":
+        text, trace = (event.attributes.text(f"exception.{key}") or "" for key in ("message", "stacktrace"))
+        # LangSmith writes all there is into the message, and no type.
+        if kind == "GraphInterrupt" or (kind == "Exception" and text.startswith("GraphInterrupt(")):
             return ExclusionReason.DEFERRED, "interrupted, to be run again"
-        if kind == "ValidationError":
-            text, trace = (event.attributes.text(f"exception.{key}") or "" for key in ("message", "stacktrace"))
-            if _BAD_ARGUMENTS.search(trace) or re.match(rf"[0-9]+ validation errors? for {re.escape(name)}\b", text):
-                return ExclusionReason.INVALID_ARGUMENTS, text.split("\n", 1)[0][:200]
+        is_validation = kind == "ValidationError" or "ValidationError: " in text
+        is_of_arguments = _BAD_ARGUMENTS.search(f"{trace}\n{text}") or (
+            kind == "ValidationError" and re.match(rf"[0-9]+ validation errors? for {re.escape(name)}\b", text)
+        )
+        if is_validation and is_of_arguments:
+            return ExclusionReason.INVALID_ARGUMENTS, text.split("\n", 1)[0][:200]
     return None
+
+
+def _asked_in(completion: object) -> Iterator[Proposal]:
+    """Calls in the answer of a model as LangSmith serializes it."""
+    value = json_of(completion)
+    generations = cast("dict[str, object]", value).get("generations") if isinstance(value, dict) else None
+    for batch in cast("list[object]", generations) if isinstance(generations, list) else []:
+        for generation in objects_in(batch):
+            message = generation.get("message")
+            if isinstance(message, dict):
+                found = cast("dict[str, object]", message)
+                yield from in_tool_calls(found.get("kwargs", found))
 
 
 def _id_in_result(span: Span) -> str | None:

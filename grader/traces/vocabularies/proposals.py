@@ -75,6 +75,16 @@ def in_blocks(value: object) -> Iterator[Proposal]:
             yield from proposal(block.get("name"), block.get("id"))
 
 
+def in_response(value: object) -> Iterator[Proposal]:
+    """A response of OpenAI's Responses API, or its JSON text: items of the kind `function_call` in its `output`."""
+    if isinstance(value, str) and '_call"' not in value:
+        return
+    found = json_of(value)
+    for item in objects_in(cast("dict[str, object]", found).get("output") if isinstance(found, dict) else None):
+        if item.get("type") in {"function_call", "custom_tool_call"}:
+            yield from proposal(item.get("name"), item.get("call_id"))
+
+
 def finished_with_calls(reasons: object) -> bool:
     """Whether the reasons with which a model's answer ended say that it asked for a call."""
     found = json_of(reasons) if isinstance(reasons, str) and reasons.startswith("[") else reasons

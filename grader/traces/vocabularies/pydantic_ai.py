@@ -20,7 +20,6 @@ from grader.traces.vocabularies.genai import proposals_of
 from grader.traces.vocabularies.proposals import in_tool_calls, objects_in, trusted_id
 
 _ARGUMENTS = "tool_arguments"
-_RESULTS = ("gen_ai.tool.call.result", "tool_response")
 _STAGE = "pydantic_ai.tool.failure_stage"
 _DEFERRAL = "pydantic_ai.tool.deferral.name"
 _OUTPUT_FUNCTION = "running output function"
@@ -42,7 +41,7 @@ class PydanticAI:
         if why is not None:
             return self._excluded(why, span)
         name = attributes.text("gen_ai.tool.name")
-        has_returned = any(key in attributes for key in _RESULTS) and "error.type" not in attributes
+        has_returned = "tool_response" in attributes and "error.type" not in attributes
         if name is not None and (_ARGUMENTS in attributes or has_returned):
             call_id = trusted_id(attributes.get("gen_ai.tool.call.id"))
             arguments = arguments_from(attributes.get(_ARGUMENTS), rules)

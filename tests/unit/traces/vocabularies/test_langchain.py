@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -114,3 +115,26 @@ def test_langsmith_has_the_name_only_in_that_of_the_span() -> None:
     spans = of(S(2, "weather", attributes=attributes), scope="langsmith")
     assert called(spans, "weather", city="Oslo") == "true"
     assert codes(evidence(of(S(2, attributes={"langsmith.span.kind": "unheard-of"}), scope="langsmith"))) != []
+
+
+def langsmith(kind: str, **more: object) -> S:
+    found: dict[str, object] = {"langsmith.span.kind": kind, "gen_ai.prompt": '{"city": "Oslo"}'}
+    found |= {key.replace("__", "."): value for key, value in more.items() if key != "events"}
+    return S(2 if kind == "tool" else 9, "weather", attributes=found, scope="langsmith")
+
+
+def test_langsmith_asks_and_refuses_in_its_own_words() -> None:
+    message: dict[str, object] = {
+        "kwargs": {"tool_calls": [{"name": "weather", "args": {}, "id": "c1", "type": "tool_call"}]}
+    }
+    asked = langsmith("llm", gen_ai__completion=json.dumps({"generations": [[{"message": message}]]}))
+    assert codes(evidence(of(asked))) == ["proposal.unanswered"]
+    assert codes(evidence(of(asked, langsmith("tool", gen_ai__tool__call__id="c1")))) == []
+    text = (
+        '1 validation error for weather\ncityTraceback (most recent call last):\n  File "/langchain_core/tools/base.py"'
+        ", line 835, in _parse_input\npydantic_core._pydantic_core.ValidationError: 1 validation error for weather"
+    )
+    spans = of(replace(langsmith("tool"), events=exception("Exception", text), status=2))
+    assert (not_called(spans, "weather"), excluded(spans)) == ("true", [("weather", "invalid_arguments")])
+    failed = of(replace(langsmith("tool"), events=exception("Exception", "no such town"), status=2))
+    assert called(failed, "weather", city="Oslo") == "true"

@@ -102,6 +102,20 @@ def test_logfire_tells_a_function_by_the_template_of_its_message() -> None:
     assert not_called(nameless, "send") == "undetermined evidence.incomplete"
 
 
+def test_logfire_keeps_the_answer_of_the_model_and_the_error_of_a_call() -> None:
+    output = [{"type": "function_call", "name": "send", "call_id": "c1"}, {"type": "message"}]
+    more = {"gen_ai.request.model": "m", "response": json.dumps({"output": output})}
+    asked = logfire(3, "Responses API with {gen_ai.request.model!r}", **more)
+    assert [(item.name, item.call_id) for item in evidence(of(asked)).not_executed] == [("send", "c1")]
+    assert codes(evidence(of(asked, logfire(2, "Function: {name}", name="send", input="{}", output="ok")))) == []
+    error = json.dumps({"message": "Error running tool (non-fatal)", "data": {"error": HIDDEN}})
+    failed = of(logfire(2, "Function: {name}", name="send", input="{}", error=error))
+    assert called(failed, "send") == "undetermined evidence.incomplete"
+    told = of(logfire(2, "Function: {name}", name="send", input="{}", error=error.replace("Error details", "")))
+    assert called(told, "send") == "true"
+    assert excluded(of(logfire(2, "Handoff: {from_agent} → {to_agent}"))) == [("", "handoff")]
+
+
 def test_openllmetry_without_a_name_may_be_any_tool() -> None:
     attributes = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "unknown_tool"}
     spans = of(S(2, "unknown_tool.tool", attributes=attributes), scope="opentelemetry.instrumentation.openai_agents")
