@@ -37,6 +37,8 @@ class CapturedRequest:
         self._span: Span | None = None
         self._token: Token[Context] | None = None
         self._rested_s = 0.0
+        self._rested_at = -1
+        self._has_rested = False
 
     @property
     def trace_id(self) -> str:
@@ -61,28 +63,28 @@ class CapturedRequest:
     @property
     def is_complete(self) -> bool:
         """Whether the request and every span that began in it have ended, and nothing is known to be missing."""
-        return self._declared_by(self._buffer.snapshot(self._begun())) is not None
+        return self._declared_by(self._snapshot()) is not None
 
     def evidence(self) -> TraceInput:
         """What was captured until now, for `grader.score`; spans that come later do not change it."""
-        trace = self._begun()
-        snapshot = self._buffer.snapshot(trace)
-        return evidence_of(snapshot, trace, f"captured request {self.name!r}", self._declared_by(snapshot))
+        snapshot = self._snapshot()
+        return evidence_of(snapshot, self._begun(), f"captured request {self.name!r}", self._declared_by(snapshot))
 
     def wait(self, timeout_s: float, settle_s: float = 0.0) -> bool:
         """Wait until every span has ended and then nothing began or ended for `settle_s`; whether it came to that.
 
-        With `settle_s` the evidence says that its completeness rests on this. In asynchronous programs: `wait_async`.
+        With `settle_s`, spans that began meanwhile are not late, and the evidence says that its completeness rests on
+        this. In asynchronous programs: `wait_async`.
         """
         for pause_s in self._pauses(timeout_s, settle_s):
             time.sleep(pause_s)
-        return self._has_rested(settle_s)
+        return self._has_rested
 
     async def wait_async(self, timeout_s: float, settle_s: float = 0.0) -> bool:
         """`wait` without blocking the event loop."""
         for pause_s in self._pauses(timeout_s, settle_s):
             await anyio.sleep(pause_s)
-        return self._has_rested(settle_s)
+        return self._has_rested
 
     def __enter__(self) -> Self:
         if self._trace is not None:
@@ -118,6 +120,9 @@ class CapturedRequest:
             raise UsageError("this request has not begun", hint="with capture.request() as request: ...")
         return self._trace
 
+    def _snapshot(self) -> Snapshot[ReadableSpan]:
+        return self._buffer.snapshot(self._begun(), self._rested_at)
+
     def _declared_by(self, snapshot: Snapshot[ReadableSpan]) -> str | None:
         if not snapshot.is_complete or not self._begun().is_declared:
             return None
@@ -128,19 +133,21 @@ class CapturedRequest:
         """How long to sleep before each look, until there is rest or no time is left."""
         trace, began, pause_s = self._begun(), time.monotonic(), 0.001
         touched_at, quiet_since = -1, began
+        self._has_rested = False
         while True:
             now = time.monotonic()
             if trace.touched_at != touched_at:
                 touched_at, quiet_since = trace.touched_at, now
             left_s = timeout_s - (now - began)
-            if (_is_at_rest(trace) and now - quiet_since >= settle_s) or left_s <= 0:
-                self._rested_s = settle_s if _is_at_rest(trace) and now - quiet_since >= settle_s else 0.0
+            if _is_at_rest(trace) and now - quiet_since >= settle_s:
+                self._has_rested = True
+                if settle_s > 0:
+                    self._rested_s, self._rested_at = settle_s, touched_at
+                return
+            if left_s <= 0:
                 return
             yield min(pause_s, left_s)
             pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
-
-    def _has_rested(self, settle_s: float) -> bool:
-        return _is_at_rest(self._begun()) and self._rested_s >= settle_s
 
 
 def _is_at_rest(trace: SdkTrace) -> bool:

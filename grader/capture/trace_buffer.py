@@ -60,6 +60,8 @@ class KeptTrace(Generic[S]):
     """The step at which the last of its spans ended."""
     touched_at: int = 0
     """The step of the last change."""
+    late_at: int = -1
+    """The step at which a span began last when all had ended."""
     is_declared: bool = True
     """Whether the capture can say that it is complete: its spans are made here, without limits and sampling."""
     is_over: bool = False
@@ -90,7 +92,7 @@ class Snapshot(Generic[S]):
     @property
     def is_complete(self) -> bool:
         """Whether nothing is missing, as far as a capture can tell."""
-        return self.state is TraceState.COMPLETE and not self.reasons
+        return self.state in {TraceState.COMPLETE, TraceState.FAILED} and not self.open and not self.reasons
 
 
 @dataclass(slots=True, eq=False)
@@ -159,6 +161,7 @@ class TraceBuffer(Generic[S]):
                 return  # told twice, by two processors
             trace.touched_at = self._step
             if trace.state is not TraceState.OPEN:
+                trace.late_at = self._step
                 trace.report(CoverageCode.SPAN_LATE, f"span {self._describe(span)} began after the request had ended")
                 self._move(trace, TraceState.FAILED)
             if self._hold(trace, 0):
@@ -225,10 +228,14 @@ class TraceBuffer(Generic[S]):
 
     # --- what others ask
 
-    def snapshot(self, trace: KeptTrace[S]) -> Snapshot[S]:
-        """The trace as it is now."""
+    def snapshot(self, trace: KeptTrace[S], rested_at: int = -1) -> Snapshot[S]:
+        """The trace as it is now. Spans that began up to the step `rested_at` are not late: it was waited for them."""
         with self._lock:
-            reasons = [(code, count, detail) for code, (count, detail) in trace.reasons.items()]
+            reasons = [
+                (code, count, detail)
+                for code, (count, detail) in trace.reasons.items()
+                if code is not CoverageCode.SPAN_LATE or trace.late_at > rested_at
+            ]
             unlinked, detail = self._strays_beside(trace)
             if unlinked:
                 reasons.append((CoverageCode.SPAN_UNLINKED, unlinked, detail))

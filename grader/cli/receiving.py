@@ -11,7 +11,7 @@ from pathlib import Path
 import anyio
 import anyio.abc
 
-from grader.capture.http_body import KIB, MIB
+from grader.capture.http_body import MIB
 from grader.capture.peer import HOST
 from grader.capture.receiver import Receiver, ReceiverLimits
 from grader.cli.console import Console
@@ -157,14 +157,16 @@ def exporter_settings(port: int, source: str) -> Mapping[str, str]:
     }
 
 
+def _several(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
 def _summary(receiver: Receiver, request: ReceiveRequest) -> str:
     counts = receiver.counts
-    size = receiver.written_bytes
-    in_units = f"{size / MIB:.1f} MiB" if size >= MIB else f"{size / KIB:.1f} KiB"
-    lines = [f"received {counts.spans:,} spans in {counts.batches:,} requests, {in_units}"]
+    size = f", {receiver.written_bytes / MIB:.1f} MiB" if receiver.written_bytes >= MIB else ""
+    lines = [f"received {_several(counts.spans, 'span')} in {_several(counts.batches, 'request')}{size}"]
     if counts.refused:
-        several = "request was" if counts.refused == 1 else "requests were"
-        lines.append(f"refused  {counts.refused:,} {several} not taken, {counts.lost:,} of them may have had spans:")
+        lines.append(f"refused  {_several(counts.refused, 'request')}, {counts.lost:,} of them may have had spans:")
         lines.extend(f"  {count} x {why}" for why, count in sorted(counts.refusals.items()))
     if counts.spans:
         lines.extend(

@@ -269,6 +269,21 @@ def test_what_rests_on_a_silence_says_so(capture: LocalTraceCapture) -> None:
     assert declared_by is not None
     assert declared_by.endswith("has ended, and nothing more began for 0.01 s")
     assert asyncio.run(request.wait_async(timeout_s=5))
+    assert not request.wait(timeout_s=0.02, settle_s=60)
+
+
+def test_what_came_before_a_rest_that_was_waited_for_is_not_late(capture: LocalTraceCapture) -> None:
+    with capture.request() as request:
+        call(capture, "send")
+        context = copy_context()
+    context.run(call, capture, "send")
+    assert not request.is_complete
+    assert request.wait(timeout_s=5)
+    assert not request.is_complete
+    assert request.wait(timeout_s=5, settle_s=0.01)
+    assert judged(request) == (Tri.TRUE, set())
+    context.run(call, capture, "delete")
+    assert judged(request) == (Tri.FALSE, {CoverageCode.SPAN_LATE})
 
 
 def test_headers_carry_the_trace_and_completeness_is_then_not_ours_to_declare(
