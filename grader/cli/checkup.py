@@ -16,7 +16,8 @@ from grader.cli import sandboxes
 from grader.errors import GraderError, PrerequisiteError
 from grader.runner.programs import image_of
 from grader.runtimes import LoadedProfile, data_folder, load_profiles
-from grader.sandbox.contract import CHECKS, Bench, run_checks
+from grader.sandbox.bench import Bench
+from grader.sandbox.contract import CHECKS, run_checks
 from grader.sandbox.docker.engine import Engine
 from grader.sandbox.docker.engine_facts import EngineFacts
 from grader.sandbox.docker.images import ImageRecipe, Images

@@ -10,87 +10,21 @@ what was expected and what came. It knows nothing of Docker. Example:
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 import anyio
 
-from grader.core.canonical import digest, sha256_hex
+from grader.core.canonical import sha256_hex
 from grader.core.cases import InputFile
 from grader.core.endings import Ending, EndingKind, decide_ending
-from grader.core.limits import EffectiveLimits, Limits
-from grader.core.outcomes import FileOutcome, RunOutcome
-from grader.core.plan import Invocation, ProfileInForce
-from grader.sandbox.base import Failed, Port, PortSeen, Program, Reply, Sandbox, Seat, SubmissionFile
+from grader.core.outcomes import FileOutcome
+from grader.core.submission_files import SubmissionFile
+from grader.sandbox.base import Failed, Port, PortSeen, Program, Reply, Seat
+from grader.sandbox.bench import EXIT_0, Bench, ContractBrokenError, asked, ended, outcome_of, printed, same
 from grader.sandbox.probe import COMPILE, COMPILED_NAME, PROBE, PROBE_NAME
 
 ALL_BYTES = bytes(range(256))
-_EXIT_0 = Ending(EndingKind.EXITED, 0)
-_PROBE_FILE = SubmissionFile(PROBE_NAME, PROBE)
-
-
-class ContractBrokenError(Exception):
-    """A sandbox does not do what every sandbox must do; the message says what was expected and what came."""
-
-
-@dataclass(frozen=True, slots=True)
-class Bench:
-    """Where the checks run: an open sandbox, and a profile whose image has a POSIX shell and coreutils."""
-
-    sandbox: Sandbox
-    profile: ProfileInForce
-
-    def limits(self, **asked: float) -> EffectiveLimits:
-        """Limits that suit short checks, with those asked for laid over them."""
-        small = Limits.model_validate({"cpu_time_s": 2, "wall_time_s": 6, "memory_bytes": 64 * 2**20, "processes": 32})
-        wanted = Limits.model_validate(asked).over(small)
-        return self.profile.limits.model_copy(update={"maximum": _ANYTHING}).effective(wanted)
-
-    def invocation(self, *arguments: bytes, **asked: object) -> Invocation:
-        """What the probe is given. `limits`, `stdin`, `environment`, `files`, `collect` as in `Invocation`."""
-        fields: dict[str, object] = {
-            "profile": self.profile.name,
-            "arguments": arguments,
-            "stdin": b"",
-            "environment": {"PATH": b"/usr/local/bin:/usr/bin:/bin"},
-            "files": (),
-            "collect": (),
-            "limits": self.limits(),
-        }
-        return Invocation.model_validate({**fields, **asked})
-
-    @asynccontextmanager
-    async def seat(self, program: Program | None = None) -> AsyncGenerator[Seat]:
-        """A seat for the probe. Raises ContractBrokenError if the sandbox cannot prepare one."""
-        async with self.sandbox.prepare(program if program is not None else self.probe()) as seat:
-            if isinstance(seat, Failed):
-                raise ContractBrokenError(f"no seat: {seat.code}: {seat.detail}")
-            yield seat
-
-    def probe(self, *files: SubmissionFile, **changed: object) -> Program:
-        """The probe as a submission, started by the image's shell."""
-        every = (_PROBE_FILE, *files)
-        fields: dict[str, object] = {
-            "submission_digest": digest([[sha256_hex(f.path), f.executable, sha256_hex(f.content)] for f in every]),
-            "files": every,
-            "entry": PROBE_NAME,
-            "profile": self.profile,
-            "compile_command": None,
-            "run_command": (b"/bin/sh", b"/submission/" + PROBE_NAME),
-            "command_is_submission": False,
-        }
-        return Program(**{**fields, **changed})  # pyright: ignore[reportArgumentType]
-
-
-_ANYTHING = Limits(
-    cpu_time_s=60,
-    wall_time_s=120,
-    memory_bytes=2**31,
-    processes=512,
-    stdout_bytes=2**26,
-    stderr_kept_bytes=2**24,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,155 +61,116 @@ async def run_checks(bench: Bench, checks: Sequence[Check], *, at_most_s: float 
     return tuple(results)
 
 
-async def outcome_of(seat: Seat, invocation: Invocation) -> RunOutcome:
-    """One run that must take place. Raises ContractBrokenError if it did not."""
-    outcome = await seat.run(invocation)
-    if isinstance(outcome, Failed):
-        raise ContractBrokenError(f"{_asked(invocation)} did not run: {outcome.code}: {outcome.detail}")
-    return outcome
-
-
-async def _ended(seat: Seat, invocation: Invocation, *expected: Ending) -> RunOutcome:
-    outcome = await outcome_of(seat, invocation)
-    ending = decide_ending(outcome, invocation.limits)
-    if ending not in expected:
-        wanted = " or ".join(str(one) for one in expected)
-        raise ContractBrokenError(f"{_asked(invocation)} ended with {ending}, not {wanted}: {outcome.measures!r}")
-    return outcome
-
-
-async def _printed(seat: Seat, invocation: Invocation, expected: bytes) -> RunOutcome:
-    outcome = await _ended(seat, invocation, _EXIT_0)
-    _same(f"standard output of {_asked(invocation)}", outcome.stdout.captured.kept, expected)
-    _same(f"length of it of {_asked(invocation)}", outcome.stdout.captured.total_bytes, len(expected))
-    return outcome
-
-
-def _asked(invocation: Invocation) -> str:
-    shown = b" ".join(invocation.arguments)[:60]
-    return f"`probe {shown.decode('utf-8', 'backslashreplace')}`"
-
-
-def _same(what: str, got: object, expected: object) -> None:
-    if got != expected:
-        raise ContractBrokenError(f"{what}: expected {_short(expected)}, got {_short(got)}")
-
-
-def _short(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= 300 else text[:300] + "..."
-
-
 async def _carries_bytes(bench: Bench) -> None:
     async with bench.seat() as seat:
         for data in (ALL_BYTES, b"", b"a\r\nb\r\n", b"no newline", b"\x00", ALL_BYTES * 4096):
-            await _printed(seat, bench.invocation(b"echo", stdin=data), data)
-        await _printed(seat, bench.invocation(b"split"), "é".encode())
+            await printed(seat, bench.invocation(b"echo", stdin=data), data)
+        await printed(seat, bench.invocation(b"split"), "é".encode())
 
 
 async def _separates_streams(bench: Bench) -> None:
     async with bench.seat() as seat:
-        outcome = await _printed(seat, bench.invocation(b"both"), b"out")
-        _same("standard error", outcome.stderr.captured.kept, b"err")
+        outcome = await printed(seat, bench.invocation(b"both"), b"out")
+        same("standard error", outcome.stderr.captured.kept, b"err")
 
 
 async def _passes_arguments(bench: Bench) -> None:
     arguments = (b"", b" ", b"-rf", b"a b", b"$(id)", b"'\"", b"new\nline", b"\xff\xfe", b"*", b"x" * 100_000)
     async with bench.seat() as seat:
         expected = b"".join(argument + b"\0" for argument in arguments)
-        outcome = await _printed(seat, bench.invocation(b"arguments", *arguments), expected)
-        _same("the command of the outcome", outcome.command[-len(arguments) :], arguments)
+        outcome = await printed(seat, bench.invocation(b"arguments", *arguments), expected)
+        same("the command of the outcome", outcome.command[-len(arguments) :], arguments)
 
 
 async def _gives_only_the_environment(bench: Bench) -> None:
     environment = {"PATH": b"/usr/bin:/bin", "EMPTY": b"", "ODD": b"a=b\n\xff"}
     async with bench.seat() as seat:
-        outcome = await _ended(seat, bench.invocation(b"environment", environment=environment), _EXIT_0)
+        outcome = await ended(seat, bench.invocation(b"environment", environment=environment), EXIT_0)
         got = sorted(outcome.stdout.captured.kept.split(b"\0")[:-1])
-        _same("the environment", got, sorted(k.encode() + b"=" + v for k, v in environment.items()))
+        same("the environment", got, sorted(k.encode() + b"=" + v for k, v in environment.items()))
 
 
 async def _gives_files(bench: Bench) -> None:
     files = (InputFile(name=b"data.txt", content=b"abc"), InputFile(name=b"deep/er/\xff\n", content=ALL_BYTES))
     async with bench.seat() as seat:
         for file in files:
-            await _printed(seat, bench.invocation(b"read", file.name, files=files), file.content)
-        await _printed(seat, bench.invocation(b"where"), b"/work\n")
+            await printed(seat, bench.invocation(b"read", file.name, files=files), file.content)
+        await printed(seat, bench.invocation(b"where"), b"/work\n")
 
 
 async def _collects_files(bench: Bench) -> None:
     async with bench.seat() as seat:
         got = await _file(bench, seat, b"write", b"out.txt", b"made")
-        _same("an output file", (got.status, got.captured and got.captured.kept), ("regular", b"made"))
+        same("an output file", (got.status, got.captured and got.captured.kept), ("regular", b"made"))
         got = await _file(bench, seat, b"write-big", b"out.txt", b"1000", output_files_bytes=1000)
-        _same("a file of exactly the size to keep", got.captured and got.captured.total_bytes, 1000)
+        same("a file of exactly the size to keep", got.captured and got.captured.total_bytes, 1000)
         got = await _file(bench, seat, b"write-big", b"out.txt", b"1001", output_files_bytes=1000)
-        _same("a larger file", (got.status, got.captured), ("too_large", None))
-        outcome = await _ended(seat, bench.invocation(b"silent", collect=(b"none",)), _EXIT_0)
-        _same("a missing file", outcome.files[0].status, "missing")
+        same("a larger file", (got.status, got.captured), ("too_large", None))
+        outcome = await ended(seat, bench.invocation(b"silent", collect=(b"none",)), EXIT_0)
+        same("a missing file", outcome.files[0].status, "missing")
         for kind in (b"fifo", b"directory", b"symlink"):
             got = await _file(bench, seat, b"make", kind, b"out.txt")
-            _same(f"a {kind.decode()}", (got.status, got.kind), ("not_regular", kind.decode()))
+            same(f"a {kind.decode()}", (got.status, got.kind), ("not_regular", kind.decode()))
 
 
 async def _file(bench: Bench, seat: Seat, *arguments: bytes, **limits: float) -> FileOutcome:
     invocation = bench.invocation(*arguments, collect=(b"out.txt",), limits=bench.limits(**limits))
-    outcome = await _ended(seat, invocation, _EXIT_0)
-    _same("the files reported", [file.name for file in outcome.files], [b"out.txt"])
+    outcome = await ended(seat, invocation, EXIT_0)
+    same("the files reported", [file.name for file in outcome.files], [b"out.txt"])
     return outcome.files[0]
 
 
 async def _tells_endings_apart(bench: Bench) -> None:
     async with bench.seat() as seat:
         for code in (0, 1, 124, 137, 143, 255):
-            await _ended(seat, bench.invocation(b"exit", b"%d" % code), Ending(EndingKind.EXITED, code))
+            await ended(seat, bench.invocation(b"exit", b"%d" % code), Ending(EndingKind.EXITED, code))
         for signal in (6, 9, 11, 15):
-            await _ended(seat, bench.invocation(b"signal", b"%d" % signal), Ending(EndingKind.SIGNALED, signal))
+            await ended(seat, bench.invocation(b"signal", b"%d" % signal), Ending(EndingKind.SIGNALED, signal))
 
 
 async def _limits_output(bench: Bench) -> None:
     limits = bench.limits(stdout_bytes=50_000, stderr_bytes=100_000, stderr_kept_bytes=1_000)
     async with bench.seat() as seat:
-        outcome = await _printed(seat, bench.invocation(b"flood", b"50000", limits=limits), bytes(50_000))
+        outcome = await printed(seat, bench.invocation(b"flood", b"50000", limits=limits), bytes(50_000))
         over = bench.invocation(b"flood", b"50001", limits=limits)
-        await _ended(seat, over, Ending(EndingKind.OUTPUT_EXCEEDED, stream="stdout"))
-        outcome = await _ended(
+        await ended(seat, over, Ending(EndingKind.OUTPUT_EXCEEDED, stream="stdout"))
+        outcome = await ended(
             seat, bench.invocation(b"endless", limits=limits), Ending(EndingKind.OUTPUT_EXCEEDED, stream="stdout")
         )
-        _same("what is kept of endless output", outcome.stdout.captured.kept, b"y\n" * 25_000)
-        outcome = await _ended(seat, bench.invocation(b"flood-stderr", b"100000", limits=limits), _EXIT_0)
+        same("what is kept of endless output", outcome.stdout.captured.kept, b"y\n" * 25_000)
+        outcome = await ended(seat, bench.invocation(b"flood-stderr", b"100000", limits=limits), EXIT_0)
         kept = outcome.stderr.captured
-        _same("what is kept of standard error", (len(kept.kept), kept.total_bytes), (1_000, 100_000))
-        _same("the digest of all of it", kept.sha256, sha256_hex(bytes(100_000)))
+        same("what is kept of standard error", (len(kept.kept), kept.total_bytes), (1_000, 100_000))
+        same("the digest of all of it", kept.sha256, sha256_hex(bytes(100_000)))
         over = bench.invocation(b"flood-stderr", b"100001", limits=limits)
-        await _ended(seat, over, Ending(EndingKind.OUTPUT_EXCEEDED, stream="stderr"))
+        await ended(seat, over, Ending(EndingKind.OUTPUT_EXCEEDED, stream="stderr"))
 
 
 async def _limits_time(bench: Bench) -> None:
     async with bench.seat() as seat:
         spin = bench.invocation(b"spin", limits=bench.limits(cpu_time_s=0.2))
-        await _ended(seat, spin, Ending(EndingKind.CPU_TIME_EXCEEDED))
+        await ended(seat, spin, Ending(EndingKind.CPU_TIME_EXCEEDED))
         for verb in (b"sleep", b"stop"):
             late = bench.invocation(verb, limits=bench.limits(wall_time_s=0.3))
-            await _ended(seat, late, Ending(EndingKind.WALL_TIME_EXCEEDED))
-        await _printed(seat, bench.invocation(b"right"), b"right")
+            await ended(seat, late, Ending(EndingKind.WALL_TIME_EXCEEDED))
+        await printed(seat, bench.invocation(b"right"), b"right")
 
 
 async def _limits_memory(bench: Bench) -> None:
     async with bench.seat() as seat:
-        await _ended(seat, bench.invocation(b"hog"), Ending(EndingKind.MEMORY_EXCEEDED))
-        outcome = await _ended(seat, bench.invocation(b"child-hog"), Ending(EndingKind.MEMORY_EXCEEDED))
-        _same("the exit code of the parent", outcome.measures.exit_code, 0)
-        await _printed(seat, bench.invocation(b"right"), b"right")
+        await ended(seat, bench.invocation(b"hog"), Ending(EndingKind.MEMORY_EXCEEDED))
+        outcome = await ended(seat, bench.invocation(b"child-hog"), Ending(EndingKind.MEMORY_EXCEEDED))
+        same("the exit code of the parent", outcome.measures.exit_code, 0)
+        await printed(seat, bench.invocation(b"right"), b"right")
 
 
 async def _limits_file_size(bench: Bench) -> None:
     limits = bench.limits(file_size_bytes=10_000)
     async with bench.seat() as seat:
-        outcome = await _ended(seat, bench.invocation(b"write-big", b"f", b"10000", limits=limits), _EXIT_0)
+        outcome = await ended(seat, bench.invocation(b"write-big", b"f", b"10000", limits=limits), EXIT_0)
         outcome = await outcome_of(seat, bench.invocation(b"write-big", b"f", b"10001", limits=limits, collect=(b"f",)))
         ending = decide_ending(outcome, limits)
-        if isinstance(ending, Ending) and ending == _EXIT_0:
+        if isinstance(ending, Ending) and ending == EXIT_0:
             raise ContractBrokenError("a file above the limit was written as if there were none")
         captured = outcome.files[0].captured
         if captured is not None and captured.total_bytes > 10_000:
@@ -285,41 +180,41 @@ async def _limits_file_size(bench: Bench) -> None:
 async def _survives_process_tricks(bench: Bench) -> None:
     too_much = (Ending(EndingKind.CPU_TIME_EXCEEDED), Ending(EndingKind.WALL_TIME_EXCEEDED))
     async with bench.seat() as seat:
-        await _printed(seat, bench.invocation(b"daemon"), b"right")
+        await printed(seat, bench.invocation(b"daemon"), b"right")
         bomb = bench.invocation(b"bomb", limits=bench.limits(cpu_time_s=0.5, wall_time_s=1))
-        await _ended(seat, bomb, *too_much)
-        await _printed(seat, bench.invocation(b"kill-all"), b"right")
-        await _printed(seat, bench.invocation(b"right"), b"right")
+        await ended(seat, bomb, *too_much)
+        await printed(seat, bench.invocation(b"kill-all"), b"right")
+        await printed(seat, bench.invocation(b"right"), b"right")
 
 
 async def _does_not_wait_for_readers(bench: Bench) -> None:
     async with bench.seat() as seat:
-        await _printed(seat, bench.invocation(b"right", stdin=bytes(4 * 2**20)), b"right")
-        await _printed(seat, bench.invocation(b"silent"), b"")
-        await _printed(seat, bench.invocation(b"echo"), b"")
+        await printed(seat, bench.invocation(b"right", stdin=bytes(4 * 2**20)), b"right")
+        await printed(seat, bench.invocation(b"silent"), b"")
+        await printed(seat, bench.invocation(b"echo"), b"")
 
 
 async def _passes_nothing_on(bench: Bench) -> None:
     async with bench.seat() as seat:
-        await _printed(seat, bench.invocation(b"litter"), b"right")
-        await _printed(seat, bench.invocation(b"look"), b"")
-        await _printed(seat, bench.invocation(b"spoil"), b"refused")
-        await _printed(seat, bench.invocation(b"root"), b"user")
+        await printed(seat, bench.invocation(b"litter"), b"right")
+        await printed(seat, bench.invocation(b"look"), b"")
+        await printed(seat, bench.invocation(b"spoil"), b"refused")
+        await printed(seat, bench.invocation(b"root"), b"user")
 
 
 async def _tells_cannot_start(bench: Bench) -> None:
     name = b"/submission/" + PROBE_NAME
     async with bench.seat(bench.probe(run_command=(name,), command_is_submission=True)) as seat:
-        await _ended(seat, bench.invocation(b"right"), Ending(EndingKind.CANNOT_START, 13))
+        await ended(seat, bench.invocation(b"right"), Ending(EndingKind.CANNOT_START, 13))
 
 
 async def _runs_executables(bench: Bench) -> None:
     tool = SubmissionFile(b"bin/tool", PROBE, executable=True)
     program = bench.probe(tool, run_command=(b"/submission/bin/tool",), command_is_submission=True)
     async with bench.seat(program) as seat:
-        outcome = await _printed(seat, bench.invocation(b"right"), b"right")
-        _same("the command of the outcome", outcome.command, (b"/submission/bin/tool", b"right"))
-        _same("whether the command is the submission's", outcome.command_is_submission, True)
+        outcome = await printed(seat, bench.invocation(b"right"), b"right")
+        same("the command of the outcome", outcome.command, (b"/submission/bin/tool", b"right"))
+        same("whether the command is the submission's", outcome.command_is_submission, True)
 
 
 async def _compiles(bench: Bench) -> None:
@@ -328,13 +223,13 @@ async def _compiles(bench: Bench) -> None:
         record = seat.compiled
         if record is None or record.outcome is None:
             raise ContractBrokenError(f"no record of the compile run: {record!r}")
-        _same("the ending of the compile run", decide_ending(record.outcome, record.limits), _EXIT_0)
+        same("the ending of the compile run", decide_ending(record.outcome, record.limits), EXIT_0)
         for _ in range(2):
-            await _printed(seat, bench.invocation(b"right"), b"right")
+            await printed(seat, bench.invocation(b"right"), b"right")
         larger = bench.limits(memory_bytes=96 * 2**20)  # may take another box: the product must be there too
-        await _printed(seat, bench.invocation(b"right", limits=larger), b"right")
+        await printed(seat, bench.invocation(b"right", limits=larger), b"right")
         leak = bench.invocation(b"read", b"/submission/made/link")
-        await _ended(seat, leak, Ending(EndingKind.EXITED, 1))
+        await ended(seat, leak, Ending(EndingKind.EXITED, 1))
 
 
 async def _reports_failed_compiles(bench: Bench) -> None:
@@ -342,8 +237,8 @@ async def _reports_failed_compiles(bench: Bench) -> None:
         record = seat.compiled
         if record is None or record.outcome is None:
             raise ContractBrokenError(f"no record of the compile run: {record!r}")
-        _same("its ending", decide_ending(record.outcome, record.limits), Ending(EndingKind.EXITED, 3))
-        _same("its message", record.outcome.stderr.captured.kept, b"wrong\n")
+        same("its ending", decide_ending(record.outcome, record.limits), Ending(EndingKind.EXITED, 3))
+        same("its message", record.outcome.stderr.captured.kept, b"wrong\n")
 
 
 def _compiled_probe(bench: Bench, script: bytes) -> Program:
@@ -358,7 +253,7 @@ def _compiled_probe(bench: Bench, script: bytes) -> Program:
 
 async def _measures(bench: Bench) -> None:
     async with bench.seat() as seat:
-        measures = (await _printed(seat, bench.invocation(b"right"), b"right")).measures
+        measures = (await printed(seat, bench.invocation(b"right"), b"right")).measures
         for name in ("cpu_time_ns", "peak_memory_bytes", "oom_kills", "memory_limit_hits"):
             if getattr(measures, name) is None:
                 raise ContractBrokenError(f"{name} is not measured")
@@ -392,42 +287,42 @@ async def _has_a_port(bench: Bench) -> None:
         invocation = bench.invocation(arguments[0], b"4318", *arguments[1:])
         outcome = await seat.run(invocation, ear)
         if isinstance(outcome, Failed):
-            raise ContractBrokenError(f"{_asked(invocation)} did not run: {outcome.code}: {outcome.detail}")
+            raise ContractBrokenError(f"{asked(invocation)} did not run: {outcome.code}: {outcome.detail}")
         if expected is not None:
-            _same(f"standard output of {_asked(invocation)}", outcome.stdout.captured.kept, expected)
+            same(f"standard output of {asked(invocation)}", outcome.stdout.captured.kept, expected)
         return ear
 
     async with bench.seat() as seat:
-        await _ended(seat, bench.invocation(b"send", b"4318", b"x"), Ending(EndingKind.EXITED, 1))
+        await ended(seat, bench.invocation(b"send", b"4318", b"x"), Ending(EndingKind.EXITED, 1))
         for verb, said in ((b"send", b"heard\n"), (b"leave", b"right"), (b"hold", b"right")):
             ear = await heard(seat, said, verb, b"hello")
-            _same(
+            same(
                 f"what `probe {verb.decode()}` was heard saying",
                 (ear.heard, ear.seen),
                 ({1: b"hello"}, PortSeen(1, 0, 5)),
             )
         ear = await heard(seat, b"heard\nheard\nright", b"dial", b"4", connections_in_all=2)
-        _same("what is heard of two connections", ear.heard, {1: b"1", 2: b"2"})
-        _same("the connections that were refused", ear.seen and ear.seen.refused, 1)
+        same("what is heard of two connections", ear.heard, {1: b"1", 2: b"2"})
+        same("the connections that were refused", ear.seen and ear.seen.refused, 1)
         ear = await heard(seat, None, b"dial", b"3", ends_it=True)
-        _same("what is heard before the port was ended", ear.heard, {1: b"1"})
+        same("what is heard before the port was ended", ear.heard, {1: b"1"})
         ear = await heard(seat, None, b"pour", b"4194304", most_bytes=100_000)
         if ear.seen is None or not ear.seen.is_full or sum(map(len, ear.heard.values())) > 100_000:
             raise ContractBrokenError(f"a port that takes 100,000 bytes was not full: {ear.seen!r}")
-        await _printed(seat, bench.invocation(b"right"), b"right")
+        await printed(seat, bench.invocation(b"right"), b"right")
 
 
 async def _has_seats_side_by_side(bench: Bench) -> None:
     async def one(text: bytes) -> None:
         async with bench.seat() as seat:
             for _ in range(3):
-                await _printed(seat, bench.invocation(b"echo", stdin=text), text)
+                await printed(seat, bench.invocation(b"echo", stdin=text), text)
 
     try:
         async with bench.seat() as outer, anyio.create_task_group() as tasks:
             for index in range(3):
                 tasks.start_soon(one, b"%d" % index)
-            await _printed(outer, bench.invocation(b"echo", stdin=b"outer"), b"outer")
+            await printed(outer, bench.invocation(b"echo", stdin=b"outer"), b"outer")
     except BaseExceptionGroup as group:
         broken, rest = group.split(ContractBrokenError)
         if broken is None or rest is not None:
@@ -443,7 +338,7 @@ async def _can_be_cancelled(bench: Bench) -> None:
     if not scope.cancelled_caught:
         return  # only a clock that never waits ends a long run before the cancellation
     async with bench.seat() as seat:
-        await _printed(seat, bench.invocation(b"right"), b"right")
+        await printed(seat, bench.invocation(b"right"), b"right")
 
 
 CHECKS: tuple[Check, ...] = (

@@ -7,7 +7,8 @@ import pytest
 
 from grader.core.plan import ProfileInForce
 from grader.sandbox.base import ISOLATIONS, ImageSource, Isolation
-from grader.sandbox.contract import CHECKS, Bench, Check
+from grader.sandbox.bench import Bench
+from grader.sandbox.contract import CHECKS, Check
 from grader.sandbox.docker.sandbox import DockerSandbox
 
 pytestmark = [pytest.mark.anyio, pytest.mark.docker]

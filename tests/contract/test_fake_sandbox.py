@@ -7,7 +7,8 @@ import pytest
 from grader.core.plan import ProfileInForce
 from grader.core.reasons import ReasonCode
 from grader.sandbox.base import Failed, Program
-from grader.sandbox.contract import CHECKS, Bench, Check, ContractBrokenError, run_checks
+from grader.sandbox.bench import Bench, ContractBrokenError
+from grader.sandbox.contract import CHECKS, Check, run_checks
 from grader.sandbox.fake import HANGS, Answer, Behaviour, Call, FakeSandbox
 from grader.sandbox.probe import probe_script
 

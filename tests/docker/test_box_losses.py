@@ -18,7 +18,7 @@ from grader.core.outcomes import RunOutcome
 from grader.core.plan import Invocation, ProfileInForce
 from grader.core.reasons import ReasonCode
 from grader.sandbox.base import Failed, ImageSource, Seat
-from grader.sandbox.contract import Bench
+from grader.sandbox.bench import Bench
 from grader.sandbox.docker import box as box_module
 from grader.sandbox.docker import talk as talk_module
 from grader.sandbox.docker.engine import Engine
@@ -205,7 +205,7 @@ import sys
 from pathlib import Path
 import anyio
 from grader.core.plan import ProfileInForce
-from grader.sandbox.contract import Bench
+from grader.sandbox.bench import Bench
 from grader.sandbox.docker.sandbox import DockerSandbox
 
 async def main() -> None:

@@ -14,7 +14,7 @@ from grader.core.plan import ProfileInForce
 from grader.core.reasons import ReasonCode
 from grader.core.submission_files import SubmissionFile
 from grader.sandbox.base import Failed, ImageSource, Isolation
-from grader.sandbox.contract import Bench, outcome_of
+from grader.sandbox.bench import Bench, outcome_of
 from grader.sandbox.docker.engine import Engine
 from grader.sandbox.docker.sandbox import DockerSandbox
 

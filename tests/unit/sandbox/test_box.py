@@ -16,7 +16,7 @@ from grader.core.reasons import ReasonCode
 from grader.core.submission_files import SubmissionFile
 from grader.errors import SandboxError
 from grader.sandbox.base import Failed
-from grader.sandbox.contract import Bench
+from grader.sandbox.bench import Bench
 from grader.sandbox.docker import box as box_module
 from grader.sandbox.docker import talk as talk_module
 from grader.sandbox.docker.assessment import Assessment

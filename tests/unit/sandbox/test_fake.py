@@ -10,7 +10,7 @@ from grader.core.outcomes import RunOutcome
 from grader.core.plan import Invocation, ProfileInForce
 from grader.core.reasons import ReasonCode
 from grader.sandbox.base import Failed, Program, Seat
-from grader.sandbox.contract import Bench
+from grader.sandbox.bench import Bench
 from grader.sandbox.fake import HANGS, Answer, Behaviour, FakeSandbox, HeldClock, InstantClock, in_order
 
 pytestmark = pytest.mark.anyio

@@ -13,7 +13,7 @@ from grader.core.plan import ProfileInForce
 from grader.core.reasons import ReasonCode
 from grader.core.submission_files import SubmissionFile
 from grader.sandbox.base import Failed, Isolation, Program
-from grader.sandbox.contract import Bench
+from grader.sandbox.bench import Bench
 from grader.sandbox.docker.jobs import BoxKind, Job, JobReport, NoBoxError, Tree
 from grader.sandbox.docker.losses import BoxLoss, BoxLostError, LossBudget
 from grader.sandbox.docker.seat import BOXES_PER_SEAT, SHARED_USES, CompileCache, DockerSeat, SeatServices
