@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import client_cost, host, human_eval, memory, replay_cost, single_run, sizes, throughput
+from benchmarks import client_cost, host, human_eval, memory, replay_cost, single_run, sizes, throughput, traced_run
 from benchmarks.measures import Measure
 
 PARTS: dict[str, Callable[..., Awaitable[list[Measure]]]] = {
@@ -23,6 +23,7 @@ PARTS: dict[str, Callable[..., Awaitable[list[Measure]]]] = {
     "memory": memory.measure,
     "throughput": throughput.measure,
     "sizes": sizes.measure,
+    "traced_run": traced_run.measure,
 }
 
 

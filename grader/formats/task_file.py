@@ -9,6 +9,7 @@ from typing import cast
 
 import grader.core.tool_conditions  # pyright: ignore[reportUnusedImport] - registers its conditions
 import grader.matchers  # noqa: F401  # pyright: ignore[reportUnusedImport] - registers the matchers
+from grader.core.agent_tasks import case_problems
 from grader.core.cases import ProgramBehaves, ProgramCase
 from grader.core.conditions import Condition, condition_class, condition_types
 from grader.core.expectation import Task, TraceSettings
@@ -49,7 +50,18 @@ def read_task(path: str | Path) -> tuple[Task | None, Reading]:
     file = task_file(path)
     document = _document(file)
     reading = Reading(document, TaskFolder(file.parent))
-    return _read(reading), reading
+    task = _read(reading)
+    if task is not None and len(task.programs()) > 0:
+        _check_cases(task, reading)
+    return task, reading
+
+
+def _check_cases(task: Task, reading: Reading) -> None:
+    """Note the conditions that name a case which the task does not have."""
+    problems = {problem.leaf: problem for problem in case_problems(task)}
+    for number, path in enumerate(_leaves(reading.document.value, ())):
+        if number in problems:
+            reading.refuse((*path, "case"), problems[number].message, problems[number].hint)
 
 
 def task_file(path: str | Path) -> Path:

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import anyio
 
@@ -21,6 +22,9 @@ from grader.core.reasons import ReasonCode, ReasonKind
 from grader.runtimes.profile import TRACE_PORT
 from grader.sandbox.base import Failed, Port, Program, Sandbox, Seat
 from grader.scorers.runs import judge_compile
+
+if TYPE_CHECKING:
+    from grader.capture.exported_spans import ExportedSpans
 
 RUNS_PER_SEAT = 16
 """A second box for the same submission costs about as much as this many short runs."""
@@ -140,14 +144,19 @@ class _Worker:
         """One run; what it sends to its trace endpoint, if it has one, is part of its outcome."""
         if not self.queue.program.profile.is_traced:
             return await seat.run(run.invocation)
-        # Most profiles have no endpoint: what receives and checks spans is not loaded for them.
-        from grader.capture.exported_spans import ExportedSpans
-
-        spans = ExportedSpans(Port(TRACE_PORT))
+        spans = exported_spans()
         outcome = await seat.run(run.invocation, spans)
         if isinstance(outcome, Failed):
             return outcome
         return outcome.model_copy(update={"traces": spans.outcome()})
+
+
+def exported_spans() -> ExportedSpans:
+    """The ear of one run with a trace endpoint. Raises PrerequisiteError if a package for it is missing."""
+    # Most profiles have no endpoint: what receives and checks spans is not loaded for them.
+    from grader.capture.exported_spans import ExportedSpans
+
+    return ExportedSpans(Port(TRACE_PORT))
 
 
 def was_starved(outcome: RunOutcome, run: PlannedRun) -> bool:

@@ -41,7 +41,7 @@ from grader.runner.grading import (
 from grader.runner.judge import check_readable, check_traced
 from grader.runner.programs import image_of, make_program, profiles_for
 from grader.runner.recording import Recording, check_resumable, record_facts
-from grader.runner.run import Rules
+from grader.runner.run import Rules, exported_spans
 from grader.runtimes import LoadedProfile
 from grader.sandbox.base import ISOLATIONS, Isolation, Sandbox
 from grader.store import Record, RecordedEntry, RecordFacts, open_record
@@ -257,6 +257,8 @@ class Runner:
         check_readable(effective)
         profiles = profiles_for(effective, submission, self._runtimes)
         check_traced(effective, [profile.name for profile in profiles if profile.profile.traces is None])
+        if any(profile.profile.traces is not None for profile in profiles):
+            exported_spans()  # that what receives spans is installed is known before the first run
         in_force = [await self._in_force(profile) for profile in profiles]
         programs = {
             profile.name: make_program(profile, force, submission)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from pydantic import BaseModel
 
+from grader.capture.exported_spans import SpanLimits
 from grader.core.limits import BUILT_IN_DEFAULTS, LimitRange, Limits
 from grader.runtimes.folders import LoadedProfile, data_folder, load_profile
 from grader.runtimes.profile import (
     BASE_ENVIRONMENT,
     COMPILED_NAME,
     SUBMISSION_FOLDER,
+    TRACE_ENVIRONMENT,
+    TRACE_PORT,
     WORK_FOLDER,
     CompileCommand,
     ProfileImage,
@@ -17,6 +20,7 @@ from grader.runtimes.profile import (
     RuntimeProfile,
     SelfTest,
 )
+from grader.sandbox.base import Port
 from grader.scorers.runs import size
 from scripts.generate_docs.source import default_of, fields_of, first_paragraph, table
 
@@ -31,6 +35,8 @@ _MEANINGS: dict[tuple[type[BaseModel], str], str] = {
     (RuntimeProfile, "compile"): "See [compile](#compile). Left out: nothing is compiled.",
     (RuntimeProfile, "limits"): "See [limits](#limits).",
     (RuntimeProfile, "environment"): "Variables by name, over those that every run gets.",
+    (RuntimeProfile, "traces"): "See [traces](#traces).",
+    (RuntimeProfile, "trusts_exporter"): "See [traces](#traces).",
     (RuntimeProfile, "self_tests"): "See [self tests](#self-tests).",
     (ProfilePackages, "debian"): "Names of Debian packages.",
     (ProfilePackages, "pypi"): "Names of PyPI packages; installed by pip into the image.",
@@ -62,6 +68,7 @@ _TYPES = {
     "tuple[SelfTest, ...]": "list of mappings",
     "bool": "`true` or `false`",
     "Annotated[bool, Field(strict=True)]": "`true` or `false`",
+    "Literal['otlp'] | None": "`otlp`",
     "ReasonCode | None": "[reason code](reasons.md) of a false verdict",
 }
 
@@ -78,6 +85,8 @@ _NOTES = (
     "- `node`: `.mjs` is a module, `.cjs` is CommonJS, `.js` what its `package.json` says.",
     "- `php`: errors are written to standard error.",
     "- `pypy`: Python 3.9, chosen by name only.",
+    "- `python-agent`: OpenTelemetry and pydantic-ai are in the image; programs have a [trace endpoint](#traces). Chosen by "
+    "name only.",
     "- `rust`: one crate, from its root; further files are its modules. There are no other crates.\n",
     "Image and compiler are those of Debian 12. Memory is what is used, not address space: what a language reserves and "
     "never touches does not count.\n",
@@ -133,12 +142,36 @@ def page() -> str:
         _table(CompileCommand),
         "## Limits\n",
         _table(LimitRange),
+        "## Traces\n",
+        *_traces(),
         "## Self tests\n",
         f"{first_paragraph(SelfTest)} A profile with self tests has at least one that is true, one that is false, and one that "
         "exceeds its time.\n",
         _table(SelfTest),
     ]  # fmt: skip
     return "\n".join(parts)
+
+
+def _traces() -> list[str]:
+    """What `traces` and `trusts_exporter` mean, with the variables and bounds as they are."""
+    variables = ", ".join(f"`{name}={value}`" for name, value in TRACE_ENVIRONMENT.items())
+    limits, port = SpanLimits(), Port(TRACE_PORT)
+    return [
+        "`traces: otlp` gives every run an OTLP/HTTP endpoint on its own loopback; there is no other network. The program gets "
+        f"{variables}, which the profile's and the case's variables can replace. The OpenTelemetry SDKs read them by "
+        "themselves. What a run sends is part of its record, byte for byte, and what [tool conditions](tool-conditions.md) "
+        "beside `program_behaves` judge; a task with such conditions is refused under a profile without `traces`.\n",
+        "HTTP, gzip and OTLP (protobuf or JSON) are read outside the box. A request is answered with 200 when it is kept. Kept "
+        f"are {size(limits.kept_bytes)} of spans and {limits.requests:,} requests a run, each request up to "
+        f"{size(limits.http.body_bytes)} as sent and {size(limits.http.decompressed_bytes)} decompressed, on "
+        f"{port.connections_in_all:,} connections ({port.connections_at_once} at once); after {limits.refused} requests that "
+        "had to be refused nothing more is taken. Whatever is lost that way is a reason why the evidence is not complete. It "
+        "needs `pip install 'grader[receive]'`.\n",
+        "Spans are the program's own word: what they show stands, what they do not show proves nothing "
+        "(`evidence.self_reported`). With `trusts_exporter: true` an absence counts too, if the program ended by itself, "
+        "left no process behind, everything that it sent was kept, and no check of the trace finds anything missing. Whom "
+        "to trust: [what self-reported evidence can settle](../explanation/self-reported.md).\n",
+    ]
 
 
 def shipped() -> list[LoadedProfile]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -18,10 +19,10 @@ from grader.runner.replay import replay, replay_entry
 from grader.store import RecordedEntry, open_record
 from grader.submission import Submission
 from grader.yaml_source import load
-from tests.e2e.conftest import EXAMPLES, ROOT, Grader
+from tests.e2e.conftest import EXAMPLES, Grader
 
 FOLDER = EXAMPLES / "book-flight"
-RECORD = ROOT / "tests" / "golden" / "book-flight"
+RECORD = FOLDER / "recorded"
 """What the real engine recorded of all submissions, with the exporter trusted."""
 TRIES = 4
 """The flaky one books the right city five times of five in one of 16 gradings, and the wrong one as often."""
@@ -93,6 +94,13 @@ def test_the_same_runs_under_other_tool_conditions(tmp_path: Path) -> None:
     values = {name: verdict.value for name, verdict in graded.items() if verdict is not None}
     lacking = {"lies.py", "no-confirmation.py", "wrong-order.py"}
     assert values == {name: Tri.FALSE if name in lacking else Tri.TRUE for name in expected()}
+
+
+def test_the_page_has_the_verdicts_of_the_example() -> None:
+    page = (EXAMPLES.parent / "docs" / "how-to" / "grade-agents.md").read_text()
+    rows = re.findall(r"^\| `([a-z-]+\.py)`[^|]*\| (\w+) \| (?:`([a-z._]+)`)? ?\|$", page, re.MULTILINE)
+    shown = {name: {"verdict": verdict, **({"reason": reason} if reason else {})} for name, verdict, reason in rows}
+    assert shown == expected()
 
 
 def test_show_has_what_every_run_says_it_did(grader: Grader) -> None:

@@ -392,3 +392,18 @@ def test_a_task_of_more_than_64_mib_is_refused(tmp_path: Path) -> None:
 def test_tool_conditions_are_known_and_their_mistakes_have_places(tmp_path: Path) -> None:
     (found,) = problems(tmp_path, "conditions:\n  - condition_type: tools_called\n    tools: [{name: 5}]\n")
     assert found.startswith("3:20: name: expected text in quotes, not the number 5")
+
+
+def test_a_condition_that_names_no_case_of_the_task_has_its_place(tmp_path: Path) -> None:
+    text = f"""{HEAD}    cases: [{{name: one}}]
+  - condition_type: not
+    condition:
+      condition_type: tools_not_called
+      case: two
+      tools: [x]
+"""
+    assert problems(tmp_path, text) == ["7:13: no case is named 'two'\n  mend: cases are: one"]
+    write(tmp_path, text.replace("case: two", "case: one"))
+    assert len(load_task(tmp_path).leaves()) == 2
+    write(tmp_path, "conditions:\n  - condition_type: tools_not_called\n    case: two\n    tools: [x]\n")
+    assert load_task(tmp_path).programs() == ()  # for `grader score`, which says that evidence belongs to no case
