@@ -17,8 +17,8 @@ from grader.core.reasons import ReasonCode
 from grader.errors import PrerequisiteError, SandboxError
 from grader.runtimes import LoadedProfile, data_folder, load_profiles
 from grader.runtimes.folders import load_profile
+from grader.sandbox.docker.builds import BuildRequest, context_archive
 from grader.sandbox.docker.engine import Engine
-from grader.sandbox.docker.engine_facts import BuildRequest, context_archive
 from grader.sandbox.docker.images import ImageRecipe, Images, RuntimeImage, remove_images
 from grader.sandbox.docker.policy import SUPERVISOR_PATH
 from grader.sandbox.docker.reaper import OWNED_LABEL

@@ -14,7 +14,8 @@ from anyio.abc import ByteReceiveStream
 
 from grader.core.reasons import ReasonCode
 from grader.errors import PrerequisiteError
-from grader.sandbox.docker.engine import Engine, Progress
+from grader.sandbox.docker.builds import Progress
+from grader.sandbox.docker.engine import Engine
 
 SUITE = "bookworm"
 DEBIAN_IMAGE = f"debian:{SUITE}-slim"

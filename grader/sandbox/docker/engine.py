@@ -1,4 +1,4 @@
-"""The only door to the Docker engine: containers, images, events; our errors instead of the engine's.
+"""The only way to the Docker engine: containers, images, events; our errors instead of the engine's.
 
 Theory of operation
 -------------------
@@ -18,9 +18,10 @@ programs run in them by a protocol over the container's attached stdin and stdou
 5. *Events* (subscribed before the first start) say whether a box that vanished was out of memory, killed from outside,
    or lost with the engine.
 
-docker-py's low-level client is synchronous: its calls run in threads, at most `_THREADS` at once, each bounded twice,
-by the connection's time-out and by ours. A call that makes something is not abandoned when the caller is cancelled: it
-is waited for (bounded), and what it made is removed, so that no container comes to life that nobody knows.
+docker-py's low-level client is synchronous (`docker_py.py` is the only import of it): its calls run in threads, at most
+`_THREADS` at once, each bounded twice, by the connection's time-out and by ours. A call that makes something is not
+abandoned when the caller is cancelled: it is waited for (bounded), and what it made is removed, so that no container
+comes to life that nobody knows.
 """
 
 from __future__ import annotations
@@ -29,10 +30,7 @@ import asyncio
 import io
 import json
 import os
-import re
-import socket
 import tarfile
-import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -42,24 +40,26 @@ import anyio
 import anyio.from_thread
 import anyio.lowlevel
 import anyio.to_thread
-import docker
-import docker.errors
-import docker.types
-import docker.utils
-import requests.exceptions
 from anyio.abc import ObjectSendStream
 
 from grader.core.reasons import ReasonCode
 from grader.errors import GraderError, PrerequisiteError, SandboxError
+from grader.sandbox.docker.builds import REMOVED_WITHIN_S, Build, BuildRequest, Progress
+from grader.sandbox.docker.docker_py import (
+    NoSuchContainerError,
+    connected_client,
+    is_no_engine,
+    own_stream,
+    reason,
+    translated,
+    unless_conflict,
+)
 from grader.sandbox.docker.engine_facts import (
-    BuildLog,
-    BuildRequest,
     ContainerEvent,
     ContainerFacts,
     ContainerState,
     EngineFacts,
     ImageFacts,
-    code_of,
     container_event,
     container_facts,
     container_state,
@@ -72,7 +72,6 @@ _THREADS = 16
 _ANSWER_WITHIN_S = 60.0
 _PING_WITHIN_S = 10.0
 _BUILD_WITHIN_S = 1800.0
-_REMOVED_WITHIN_S = 10.0
 _EVENTS_AHEAD = 10_000
 LARGEST_EXTRACTED_FILE_BYTES = 64 * 2**20
 START_HINT = "start the engine (scripts/setup-engine installs and starts one on Debian and Ubuntu), or set DOCKER_HOST"
@@ -80,7 +79,6 @@ START_HINT = "start the engine (scripts/setup-engine installs and starts one on 
 GROUP_HINT = "become a member of its group: sudo usermod -aG docker $USER, and log in again"
 
 T = TypeVar("T")
-Progress = Callable[[str], None]
 
 
 class Engine:
@@ -105,12 +103,14 @@ class Engine:
         where = address or os.environ.get("DOCKER_HOST") or _usual_address()
         try:
             with anyio.fail_after(_PING_WITHIN_S):
-                client = await anyio.to_thread.run_sync(_connected_client, where, abandon_on_cancel=True)
+                client = await anyio.to_thread.run_sync(
+                    connected_client, where, _PING_WITHIN_S, _ANSWER_WITHIN_S, abandon_on_cancel=True
+                )
         except Exception as error:
-            if not isinstance(error, (docker.errors.DockerException, OSError, ValueError)):
+            if not is_no_engine(error):
                 raise
             raise PrerequisiteError(
-                f"no Docker engine answers at {where}: {_reason(error)}",
+                f"no Docker engine answers at {where}: {reason(error)}",
                 code=ReasonCode.ENGINE_UNREACHABLE,
                 hint=GROUP_HINT if isinstance(error, PermissionError) else START_HINT,
             ) from error
@@ -159,7 +159,7 @@ class Engine:
         """
         params = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
         return await self._call(
-            "attach to a container", lambda client: _own_stream(client.attach_socket(container_id, params))
+            "attach to a container", lambda client: own_stream(client.attach_socket(container_id, params))
         )
 
     async def start(self, container_id: str) -> None:
@@ -177,14 +177,14 @@ class Engine:
     async def kill(self, container_id: str) -> None:
         """Kill a container. Nothing happens if it is not running, or gone."""
         with suppress(NoSuchContainerError):
-            await self._call("kill a container", lambda client: _unless_conflict(client.kill, container_id))
+            await self._call("kill a container", lambda client: unless_conflict(client.kill, container_id))
 
     async def remove(self, container_id: str) -> None:
         """Kill and remove a container with its anonymous volumes. Nothing happens if it is gone, or on its way out."""
         with suppress(NoSuchContainerError):
             await self._call(
                 "remove a container",
-                lambda client: _unless_conflict(client.remove_container, container_id, v=True, force=True),
+                lambda client: unless_conflict(client.remove_container, container_id, v=True, force=True),
             )
 
     async def containers(self, label: str) -> tuple[ContainerFacts, ...]:
@@ -242,14 +242,14 @@ class Engine:
 
         Raises SandboxError `image.missing` with the last lines of the build if it fails.
         """
-        running = _Build(request, progress)
+        running = Build(request, progress, _BUILD_WITHIN_S)
         building = asyncio.create_task(self._call("build an image", running.run, within_s=_BUILD_WITHIN_S))
         try:
             return await asyncio.shield(building)
         except BaseException:
             with anyio.CancelScope(shield=True):
                 running.stop()
-                await asyncio.wait([building], timeout=_REMOVED_WITHIN_S + 5)
+                await asyncio.wait([building], timeout=REMOVED_WITHIN_S + 5)
             building.cancel()
             raise
 
@@ -297,7 +297,7 @@ class Engine:
     async def remove_image(self, reference: str) -> None:
         """Remove a tag, and the image if it was the last; nothing happens if it is gone or in use."""
         try:
-            await self._call("remove an image", lambda client: _unless_conflict(client.remove_image, reference))
+            await self._call("remove an image", lambda client: unless_conflict(client.remove_image, reference))
         except SandboxError as error:
             if error.code != ReasonCode.IMAGE_MISSING:
                 raise
@@ -332,14 +332,10 @@ class Engine:
         except GraderError:
             raise
         except Exception as error:
-            translated = _translated(error, doing)
-            if translated is None:
+            ours = translated(error, doing)
+            if ours is None:
                 raise
-            raise translated from error
-
-
-class NoSuchContainerError(SandboxError):
-    """The container is gone."""
+            raise ours from error
 
 
 def _usual_address() -> str:
@@ -348,126 +344,6 @@ def _usual_address() -> str:
     if not os.path.exists("/var/run/docker.sock") and os.path.exists(rootless):
         return f"unix://{rootless}"
     return "unix:///var/run/docker.sock"
-
-
-def _connected_client(address: str) -> Any:
-    if address.startswith("unix://"):
-        # Asked first by ourselves: docker-py leaves its socket open where nothing listens, and its error is a riddle.
-        with socket.socket(socket.AF_UNIX) as probe:
-            probe.settimeout(_PING_WITHIN_S)
-            probe.connect(address.removeprefix("unix://"))
-    environment = docker.utils.kwargs_from_env()
-    environment["base_url"] = address
-    client = docker.APIClient(version="auto", timeout=int(_ANSWER_WITHIN_S), **environment)
-    client.ping()
-    return client
-
-
-def _own_stream(attached: Any) -> Any:
-    """A socket of our own where docker-py gives a file around one: its file closes the socket when it is collected."""
-    inner = getattr(attached, "_sock", None)
-    if type(inner) is socket.socket:
-        own = inner.dup()
-        # Both of docker-py's: a descriptor that stayed open would keep the box alive when ours is closed.
-        attached.close()
-        inner.close()
-        inner.close()
-        return own
-    return attached
-
-
-def _unless_conflict(call: Callable[..., Any], *arguments: Any, **options: Any) -> None:
-    """Call it; a conflict (not running, removal in progress, image in use) means that there is nothing to do."""
-    try:
-        call(*arguments, **options)
-    except docker.errors.APIError as error:
-        if error.status_code != 409:
-            raise
-
-
-class _Build:
-    """One build, in a thread; `stop` ends it from another, and then it removes what it made."""
-
-    def __init__(self, request: BuildRequest, progress: Progress) -> None:
-        self._request = request
-        self._progress = progress
-        self._is_stopped = False
-        self._answers: Any = None
-
-    def run(self, client: Any) -> str:
-        """Build; the image's id."""
-        log = BuildLog()
-        try:
-            self._answers = _begun_build(client, self._request)
-            if self._is_stopped:  # before there was anything to hang up
-                self.stop()
-            for answer in self._answers:
-                for line in log.take(answer):
-                    self._progress(line)
-            return self._result(log)
-        except BaseException:
-            self.stop()
-            _remove_steps(client, log.steps)
-            raise
-
-    def stop(self) -> None:
-        """Hang up, which makes the engine give the build up. Nothing happens if it has ended."""
-        self._is_stopped = True
-        if self._answers is not None:
-            with suppress(Exception):  # it is closed by the engine, or by us; both are the end
-                self._answers.close()
-
-    def _result(self, log: BuildLog) -> str:
-        if log.image_id is not None and log.failure is None:
-            return log.image_id
-        if self._is_stopped:
-            raise SandboxError("the build was interrupted", code=ReasonCode.INTERRUPTED)
-        if log.failure is not None:
-            code = code_of(log.failure) or ReasonCode.IMAGE_MISSING
-            raise SandboxError(f"the image {self._request.tag} could not be built:\n{log.failure}", code=code)
-        raise SandboxError(f"the build of {self._request.tag} ended without an image", code=ReasonCode.IMAGE_MISSING)
-
-
-def _begun_build(client: Any, request: BuildRequest) -> Any:
-    """The answers of a build that has begun: as docker-py's own `build`, but another thread can close them."""
-    headers = {"Content-Type": "application/x-tar"}
-    client._set_auth_headers(headers)
-    response = client._post(
-        client._url("/build"),
-        data=request.context,
-        params={
-            "t": request.tag, "rm": True, "forcerm": True,
-            "buildargs": json.dumps(dict(request.build_args)), "labels": json.dumps(dict(request.labels)),
-        },
-        headers=headers, stream=True, timeout=int(_BUILD_WITHIN_S),
-    )  # fmt: skip
-    return docker.types.CancellableStream(client._stream_helper(response, decode=True), response)
-
-
-def _remove_steps(client: Any, steps: list[str]) -> None:
-    """Remove the nameless images of a build that failed, the last first. One that others use stays. Bounded.
-
-    The container of the step that was interrupted goes a moment after we hung up; until then its image cannot.
-    """
-    end_s = time.monotonic() + _REMOVED_WITHIN_S
-    for step in reversed(steps):
-        while (why := _not_removed(client, step)) is not None:
-            if "container" not in why or time.monotonic() > end_s:
-                return
-            time.sleep(0.1)
-
-
-def _not_removed(client: Any, step: str) -> str | None:
-    """Remove a nameless image; why it could not be removed, None if it is gone."""
-    try:
-        if client.inspect_image(step).get("RepoTags"):
-            return "it has a name"
-        client.remove_image(step, noprune=True)
-    except docker.errors.NotFound:
-        return None
-    except (docker.errors.DockerException, requests.exceptions.RequestException) as error:
-        return str(error)
-    return None
 
 
 def _only_file(chunks: Iterator[bytes]) -> bytes:
@@ -483,31 +359,3 @@ def _only_file(chunks: Iterator[bytes]) -> bytes:
             if content is not None:
                 return content.read()
     raise SandboxError("it is no regular file")
-
-
-def _reason(error: BaseException) -> str:
-    """The innermost cause, in its own words."""
-    if isinstance(error, TimeoutError):
-        return "no answer in time"
-    inner: BaseException = error
-    explained = getattr(inner, "explanation", None)  # of docker-py's errors: what the engine itself said
-    while inner.args and isinstance(inner.args[-1], BaseException):
-        inner = inner.args[-1]
-        explained = explained or getattr(inner, "explanation", None)
-    said = str(explained or getattr(inner, "strerror", None) or inner)
-    system = re.search(r"\[Errno \d+\] ([^\"')]+)", said)  # inside the names of half a dozen wrappers
-    return (system[1] if system is not None else said).strip() or type(error).__name__
-
-
-def _translated(error: Exception, doing: str) -> SandboxError | None:
-    """Our error for what docker-py raised; None if it is none of its own."""
-    said = f"the engine did not {doing}: {_reason(error)}"
-    if isinstance(error, docker.errors.ImageNotFound):
-        return SandboxError(said, code=ReasonCode.IMAGE_MISSING)
-    if isinstance(error, docker.errors.NotFound):
-        return NoSuchContainerError(said) if "image" not in doing else SandboxError(said, code=ReasonCode.IMAGE_MISSING)
-    if isinstance(error, docker.errors.APIError):
-        return SandboxError(said, code=code_of(said) or ReasonCode.BOX_LOST)
-    if isinstance(error, requests.exceptions.RequestException | docker.errors.DockerException | OSError):
-        return SandboxError(said, code=ReasonCode.ENGINE_UNREACHABLE)
-    return None

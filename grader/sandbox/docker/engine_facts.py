@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import datetime
-import io
 import re
-import tarfile
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 
 from grader.core.reasons import ReasonCode
@@ -16,7 +14,6 @@ _ANSI = re.compile(r"\x1b\[[0-9;]*[A-Za-z]")
 
 Raw = Mapping[str, Any]
 """An object of the engine's JSON."""
-
 
 PODMAN = "Podman Engine"
 """What podman calls itself among the components of its version."""
@@ -91,16 +88,6 @@ class ContainerEvent:
     container_id: str
     action: str
     time_ns: int
-
-
-@dataclass(frozen=True, slots=True)
-class BuildRequest:
-    """What to build: a tar archive with a Dockerfile, the values of its ARGs, and what the image is called."""
-
-    context: bytes
-    tag: str
-    labels: Mapping[str, str]
-    build_args: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 def engine_facts(info: Raw, version: Raw) -> EngineFacts:
@@ -225,19 +212,6 @@ class BuildLog:
             if self._has_base and not self._is_reused:
                 self.steps.append(step)
             self._has_base = True
-
-
-def context_archive(files: Mapping[str, bytes], executable: Iterable[str] = ()) -> bytes:
-    """A build context: the same bytes for the same files, so that the engine's cache knows it again."""
-    modes = set(executable)
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for name in sorted(files):
-            entry = tarfile.TarInfo(name)
-            entry.size = len(files[name])
-            entry.mode = 0o755 if name in modes else 0o644
-            archive.addfile(entry, io.BytesIO(files[name]))
-    return buffer.getvalue()
 
 
 def _object(raw: Raw, name: str) -> dict[str, Any]:

@@ -20,9 +20,10 @@ import anyio
 from grader.core.canonical import digest
 from grader.core.reasons import ReasonCode
 from grader.errors import PrerequisiteError, SandboxError
+from grader.sandbox.docker.builds import BuildRequest, Progress, context_archive
 from grader.sandbox.docker.debian import DEBIAN_IMAGE, SUITE, make_debian
-from grader.sandbox.docker.engine import Engine, Progress
-from grader.sandbox.docker.engine_facts import BuildRequest, ImageFacts, context_archive
+from grader.sandbox.docker.engine import Engine
+from grader.sandbox.docker.engine_facts import ImageFacts
 from grader.sandbox.docker.locks import held_lock
 from grader.sandbox.docker.policy import SUPERVISOR_PATH, BoxImage
 from grader.sandbox.docker.reaper import Owner

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import tarfile
 from typing import Any
 
 import pytest
@@ -15,7 +13,6 @@ from grader.sandbox.docker.engine_facts import (
     container_event,
     container_facts,
     container_state,
-    context_archive,
     engine_facts,
     image_facts,
     listed_image,
@@ -123,10 +120,3 @@ def test_an_endless_build_log_is_bounded() -> None:
     log.take({"error": "end"})
     assert log.failure is not None
     assert len(log.failure.splitlines()) == 21
-
-
-def test_a_context_is_the_same_bytes_for_the_same_files() -> None:
-    one = context_archive({"b": b"2", "a": b"1"}, executable={"b"})
-    assert one == context_archive({"a": b"1", "b": b"2"}, executable=["b"])
-    with tarfile.open(fileobj=io.BytesIO(one)) as archive:
-        assert [(entry.name, entry.mode, entry.mtime) for entry in archive] == [("a", 0o644, 0), ("b", 0o755, 0)]
