@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol, runtime_checkable
 
 import anyio
 
-from grader.capture.sources import find, folder_of_source
+from grader.capture.sources import Captured, find, folder_of_source, held_by
 from grader.core.durations import parse_duration_ns
 from grader.core.tool_arguments import ContentRules, Redactor
 from grader.core.verdict import Verdict
@@ -22,16 +21,6 @@ from grader.traces.files import trace_inputs
 from grader.traces.reader import TraceInput
 
 __all__ = ["EVERYTHING", "Choice", "Graded", "Runner", "SubmissionLike", "TaskLike", "grade", "grade_sync", "score"]
-
-
-@runtime_checkable
-class Captured(Protocol):
-    """What holds evidence in this process: a request of a `LocalTraceCapture`, or a whole capture."""
-
-    def evidence(self) -> TraceInput | tuple[TraceInput, ...]:
-        """All it holds now."""
-        ...
-
 
 EvidenceLike = TraceInput | Captured | Path | str | bytes
 ConversationLike = Conversation | Path | str | bytes
@@ -120,8 +109,7 @@ def _sources(evidence: EvidenceLike) -> Sequence[TraceInput]:
     if isinstance(evidence, TraceInput):
         return (evidence,)
     if isinstance(evidence, Captured):
-        held = evidence.evidence()
-        return (held,) if isinstance(held, TraceInput) else held
+        return held_by(evidence)
     return (TraceInput.of_bytes(evidence),) if isinstance(evidence, bytes) else trace_inputs([Path(evidence)])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from grader.errors import UsageError
 from grader.traces.reader import TraceInput
@@ -12,8 +12,17 @@ from grader.traces.reader import TraceInput
 SOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
 
 
+@runtime_checkable
+class Captured(Protocol):
+    """What holds evidence in this process: a request of a `LocalTraceCapture`, or a whole capture."""
+
+    def evidence(self) -> TraceInput | tuple[TraceInput, ...]:
+        """All it holds now."""
+        ...
+
+
 class TraceSource(Protocol):
-    """Something that holds evidence, such as a `LocalTraceCapture`."""
+    """What can be registered by name, such as a `LocalTraceCapture`."""
 
     def evidence(self) -> tuple[TraceInput, ...]:
         """All it holds now."""
@@ -42,6 +51,12 @@ def register(name: str, source: TraceSource) -> None:
 def forget(name: str) -> None:
     """The name is free again."""
     _sources.pop(name, None)
+
+
+def held_by(captured: Captured) -> tuple[TraceInput, ...]:
+    """The evidence that a capture, or a request of one, holds now."""
+    held = captured.evidence()
+    return (held,) if isinstance(held, TraceInput) else held
 
 
 def find(name: str) -> TraceSource:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anyio
 
+from grader.capture.sources import Captured, held_by
 from grader.core.conditions import Condition
 from grader.core.dimensions import Dimension
 from grader.core.expectation import Task
@@ -27,7 +28,7 @@ from grader.store import RecordedEntry, find_record, open_record
 from grader.traces.files import trace_inputs
 from grader.traces.reader import TraceInput
 
-TraceLike = TraceInput | Path | str | bytes
+TraceLike = TraceInput | Captured | Path | str | bytes
 
 
 @dataclass(frozen=True)
@@ -77,13 +78,14 @@ async def judge_conversation(  # noqa: PLR0913 - what is asked about, all option
 ) -> Graded:
     """Ask a judge about a conversation and what its trace shows. One acquisition serves all samples.
 
-    `trace`: files, folders or bytes; None: there is no source of traces. `presets`, `dimensions` and `objective` say
-    what is asked, or a `task` with judge and tool conditions. `settings`: samples, voting rule, what trace is required;
-    None: those of the task. `by`: the judge, such as an open `HttpJudge`; None: the one that GRADER_JUDGE_URL,
-    GRADER_JUDGE_MODEL and GRADER_JUDGE_KEY name. `complete` declares that nothing is missing in the trace.
-    `redactor` gets what a text is and the text, before it is hashed, cut or sent; `argument_redactor` is the one of
-    `score`. `record`: a folder for a record, which `replay` judges again without asking; `reuse`: an earlier record,
-    whose answers stand in where they rest on the same evidence, or on better.
+    `trace`: requests of a `LocalTraceCapture`, files, folders or bytes; None: there is no source of traces.
+    `presets`, `dimensions` and `objective` say what is asked, or a `task` with judge and tool conditions.
+    `settings`: samples, voting rule, what trace is required; None: those of the task. `by`: the judge, such as an
+    open `HttpJudge`; None: the one that GRADER_JUDGE_URL, GRADER_JUDGE_MODEL and GRADER_JUDGE_KEY name. `complete`
+    declares that nothing is missing in the trace. `redactor` gets what a text is and the text, before it is hashed,
+    cut or sent; `argument_redactor` is the one of `score`. `record`: a folder for a record, which `replay` judges
+    again without asking; `reuse`: an earlier record, whose answers stand in where they rest on the same evidence,
+    or on better.
 
     Raises UsageError or TaskError for what cannot be asked, TraceError for what is no conversation or trace,
     PrerequisiteError if there is no judge. A judge that fails raises nothing: the verdict is undetermined.
@@ -158,16 +160,18 @@ def earlier_entry(record: Path | str | None) -> RecordedEntry | None:
 def _traces(trace: TraceLike | Sequence[TraceLike] | None) -> tuple[TraceInput, ...] | None:
     if trace is None:
         return None
-    given = [trace] if isinstance(trace, TraceInput | Path | str | bytes) else list(trace)
+    given = [trace] if isinstance(trace, TraceInput | Captured | Path | str | bytes) else list(trace)
     found: list[TraceInput] = []
     for one in given:
         if isinstance(one, TraceInput):
             found.append(one)
+        elif isinstance(one, Captured):
+            found.extend(held_by(one))
         elif isinstance(one, bytes):
             found.append(TraceInput.of_bytes(one))
         else:
             found.extend(trace_inputs([Path(one)]))
-    named = [source.name for source in found if source.name != "<bytes>"]
+    named = [source.name for source in found if source.name != "<bytes>" and not source.trace_ids]
     doubled = sorted({name for name in named if named.count(name) > 1})
     if doubled:
         raise UsageError(f"a source of traces is given twice: {doubled[0]}", hint="name it once")

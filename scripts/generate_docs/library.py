@@ -21,6 +21,7 @@ _GROUPS = {
         "ToolsCalled", "ToolsCalledInOrder", "ToolsNotCalled", "ToolPrecededBy", "ToolCallRequirement", "ToolArgumentRequirement",
     ),
     "Verdicts": ("Tri", "Verdict", "ConditionVerdict", "CaseVerdict", "CellVerdict", "RunVerdict", "Finding", "ReasonCode"),
+    "Capture": ("LocalTraceCapture", "CapturedRequest"),
     "Observations": ("Observation", "Acquisition"),
     "Errors": (
         "GraderError", "UsageError", "TaskError", "SubmissionError", "RecordError", "PrerequisiteError", "TraceError",
@@ -129,7 +130,8 @@ def _signature(thing: object, *, bound: bool = False) -> str:
 
 
 def _parameter(one: inspect.Parameter) -> str:
-    text = one.name if one.annotation is inspect.Parameter.empty else f"{one.name}: {one.annotation}"
+    name = f"*{one.name}" if one.kind is inspect.Parameter.VAR_POSITIONAL else one.name
+    text = name if one.annotation is inspect.Parameter.empty else f"{name}: {one.annotation}"
     if one.default is inspect.Parameter.empty:
         return text
     return f"{text} = {_DEFAULTS.get(type(one.default).__name__, repr(one.default))}"

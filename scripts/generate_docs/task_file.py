@@ -22,7 +22,7 @@ MEANINGS: dict[tuple[type[BaseModel], str], str] = {
     (Expectation, "objective"): "What the task is for, in words. No part of the verdict, but for a `matches_objective` without one of its own.",
     (Expectation, "conditions"): "All of them must hold. At least one.",
     (Task, "trace"): "How traces are read for the task's tool conditions.",
-    (TraceSettings, "trace_source"): "Whose word the trace is.",
+    (TraceSettings, "trace_source"): "The source that the traces come from: registered in Python, or `grader receive --source`.",
     (Task, "judge"): "How a judge is asked, where the task has conditions for one.",
     (ProgramCase, "name"): "Names the case in reports, and for `-k`.",
     (ProgramCase, "arguments"): "Added to the profile's run command, byte for byte, through no shell.",

@@ -30,9 +30,12 @@ from grader import (
 from grader.api import EvidenceLike
 from grader.capture import instrumentors, sdk_provider
 from grader.core.coverage import CoverageCode
+from grader.core.execution_trace import ExecutionTrace
 from grader.core.tool_calls import ToolsPayload
 from grader.messages.conversation import read_conversation
 from grader.traces.span import ReadNotes
+from tests.scripted_judge import ScriptedJudge
+from tests.unit.runner.judging_samples import CLAIM, QUICK, client, says
 from tests.unit.traces.otlp_samples import TRACE, lines, root, tool
 
 NOT_DELETED = Task(conditions=(ToolsNotCalled(tools=("delete",)),))
@@ -524,3 +527,25 @@ def test_a_condition_on_all_calls_needs_every_call(capture: LocalTraceCapture) -
     with capture.request() as request:
         call(capture, "send")
     assert judged(request, only_send)[0] is Tri.TRUE
+
+
+def test_a_judge_is_shown_what_was_captured(capture: LocalTraceCapture) -> None:
+    requests = [capture.request(), capture.request()]
+    for request in requests:
+        with request:
+            call(capture, "send", '{"to": "bob"}')
+    messages = '{"requests": [{"traceparent": "%s", "messages": [{"role": "user", "content": "hi"}]}]}'
+    talk = read_conversation((messages % requests[0].traceparent).encode())
+
+    async def main() -> grader.Graded:
+        with ScriptedJudge([says(False)]) as server:
+            async with client(server, QUICK) as by:
+                return await grader.judge_conversation(talk, trace=requests, dimensions=(CLAIM,), by=by)
+
+    graded = asyncio.run(main())
+    tools, trace = (observation.payload for observation in graded.observations[:2])
+    assert isinstance(tools, ToolsPayload)
+    assert (len(tools.calls), tools.trace_ids) == (1, (requests[0].trace_id,))
+    assert isinstance(trace, ExecutionTrace)
+    assert [step.name for step in trace.steps] == ["request", "send"]
+    assert tools.coverage.is_complete
