@@ -85,7 +85,7 @@ def _of_sample(sample: Json, name: str, notes: ReadNotes) -> Iterator[Span]:
         )
 
     numbered = ({**event, "grader_id": event.get("uuid") or f"event {number}"} for number, event in enumerate(events))
-    yield from each_span((event for event in numbered if event.get("event") in _STEPS), notes, make)
+    yield from each_span((event for event in numbered if text_of(event.get("event")) in _STEPS), notes, make)
 
 
 def _attributes(event: Json) -> Json:

@@ -47,11 +47,10 @@ class Logfire:
         if is_list_of_objects(rows):
             return cast("list[Json]", rows)[0].keys() >= _NEEDED
         columns = record.get("columns")
-        return (
-            is_list_of_objects(columns)
-            and {text_of(column.get("name")) for column in cast("list[Json]", columns)[:500] if "values" in column}
-            >= _NEEDED
-        )
+        if not is_list_of_objects(columns):
+            return False
+        listed = [object_of(column) for column in cast("list[object]", columns)[:500]]
+        return {text_of(column.get("name")) for column in listed if "values" in column} >= _NEEDED
 
     def spans(self, record: Json, notes: ReadNotes) -> Iterator[Span]:
         """The spans of one record."""

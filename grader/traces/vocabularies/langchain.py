@@ -63,7 +63,7 @@ class LangChain:
 
     def _of_langsmith(self, span: Span, rules: ContentRules) -> Reading | None:
         attributes = span.attributes
-        kind = attributes.get(_LANGSMITH_KIND)
+        kind = attributes.text(_LANGSMITH_KIND)
         operation = attributes.get("gen_ai.operation.name")
         if kind == "tool" or (operation == "execute_tool" and "gen_ai.tool.name" not in attributes):
             name = attributes.text("gen_ai.tool.name") or span.name

@@ -51,9 +51,10 @@ class Langfuse:
     def _tool(self, span: Span, call_id: str | None, rules: ContentRules) -> Reading | None:
         attributes = span.attributes
         name = next(filter(None, (attributes.text(key) for key in _NAMES)), None)
-        if name is None and any(not key.startswith("langfuse.") for key in attributes) and "langfuse" not in span.scope:
-            # The span of another producer, whose name is somewhere else than in the names that are known here.
-            return None
+        if name is None and span.scope and "langfuse" not in span.scope:
+            # The span of another producer, whose name may be anything.
+            detail = f"a tool was executed, its name is not recorded ({span.name[:100]})"
+            return Reading(Role.POSSIBLE_TOOL, self.name, detail=detail)
         name = name or span.name
         if not name:
             return Reading(Role.POSSIBLE_TOOL, self.name, detail="a tool was executed, its name is not recorded")

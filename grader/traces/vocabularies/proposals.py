@@ -81,7 +81,7 @@ def in_response(value: object) -> Iterator[Proposal]:
         return
     found = json_of(value)
     for item in objects_in(cast("dict[str, object]", found).get("output") if isinstance(found, dict) else None):
-        if item.get("type") in {"function_call", "custom_tool_call"}:
+        if item.get("type") in ("function_call", "custom_tool_call"):
             yield from proposal(item.get("name"), item.get("call_id"))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -104,7 +105,7 @@ def test_logfire_tells_a_function_by_the_template_of_its_message() -> None:
 
 def test_logfire_keeps_the_answer_of_the_model_and_the_error_of_a_call() -> None:
     output = [{"type": "function_call", "name": "send", "call_id": "c1"}, {"type": "message"}]
-    more = {"gen_ai.request.model": "m", "response": json.dumps({"output": output})}
+    more: dict[str, Any] = {"gen_ai.request.model": "m", "response": json.dumps({"output": output})}
     asked = logfire(3, "Responses API with {gen_ai.request.model!r}", **more)
     assert [(item.name, item.call_id) for item in evidence(of(asked)).not_executed] == [("send", "c1")]
     assert codes(evidence(of(asked, logfire(2, "Function: {name}", name="send", input="{}", output="ok")))) == []
