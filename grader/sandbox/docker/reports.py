@@ -12,7 +12,6 @@ from grader.core.reasons import ReasonCode
 from grader.core.submission_files import SubmissionFile
 from grader.sandbox.base import Failed
 from grader.sandbox.docker.jobs import Job, JobReport
-from grader.sandbox.supervisor.conversation import CollectedFile, Kept, RunResult, StreamResult
 from grader.sandbox.supervisor.requests import (
     CONTENT_TOTAL_MAX,
     KEEP_FILES_MAX,
@@ -20,6 +19,7 @@ from grader.sandbox.supervisor.requests import (
     STRINGS_MAX,
     RunRequest,
 )
+from grader.sandbox.supervisor.results import CollectedFile, Kept, RunResult, StreamResult
 
 _SCRUB_NOT_CLEAN = 2
 _Source = Literal["rusage", "sampled", "cgroup"]

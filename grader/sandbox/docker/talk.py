@@ -17,10 +17,8 @@ from typing import TypeVar, cast
 from grader.sandbox.base import Ear, PortSeen
 from grader.sandbox.docker.connection import Connection, Stream
 from grader.sandbox.docker.jobs import Tree
-from grader.sandbox.supervisor.conversation import Conversation, Event, RunResult, WorkFile
-from grader.sandbox.supervisor.hello import Hello
-from grader.sandbox.supervisor.requests import RunRequest
-from grader.sandbox.supervisor.wire import (
+from grader.sandbox.supervisor.conversation import Conversation, Event, WorkFile
+from grader.sandbox.supervisor.frames import (
     Cleared,
     Counters,
     Fatal,
@@ -32,6 +30,9 @@ from grader.sandbox.supervisor.wire import (
     PutDone,
     StdinRoom,
 )
+from grader.sandbox.supervisor.hello import Hello
+from grader.sandbox.supervisor.requests import RunRequest
+from grader.sandbox.supervisor.results import RunResult
 
 PUT_AHEAD = 64
 """Files are sent this many ahead of the box's answers."""
@@ -191,6 +192,8 @@ class Talk:
             return
         for event in events:
             self._take(event)
+        if any(isinstance(event, PortData) for event in events) and self._connection is not None:
+            self._connection.send(self._conversation.port_seen())
 
     def _take(self, event: Event) -> None:
         if isinstance(event, Counters):

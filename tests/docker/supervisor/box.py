@@ -19,9 +19,10 @@ import docker
 import pytest
 
 from grader.sandbox import supervisor
-from grader.sandbox.supervisor.conversation import Conversation, Event, RunResult, WorkFile
+from grader.sandbox.supervisor.conversation import Conversation, Event, WorkFile
 from grader.sandbox.supervisor.hello import Hello
 from grader.sandbox.supervisor.requests import RunRequest
+from grader.sandbox.supervisor.results import RunResult
 
 SOURCES = Path(supervisor.__file__).parent / "src"
 HERE = Path(__file__).parent

@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from grader.sandbox.supervisor.conversation import RunResult, WorkFile
-from grader.sandbox.supervisor.wire import Cleared, Fatal, PutDone
+from grader.sandbox.supervisor.conversation import WorkFile
+from grader.sandbox.supervisor.frames import Cleared, Fatal, PutDone
+from grader.sandbox.supervisor.results import RunResult
 
 from .box import MIB, MS, SECOND, Box, BoxLostError
 

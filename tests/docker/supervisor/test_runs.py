@@ -6,8 +6,9 @@ import hashlib
 
 import pytest
 
-from grader.sandbox.supervisor.conversation import RunResult, WorkFile
-from grader.sandbox.supervisor.wire import Cleared, PutDone
+from grader.sandbox.supervisor.conversation import WorkFile
+from grader.sandbox.supervisor.frames import Cleared, PutDone
+from grader.sandbox.supervisor.results import RunResult
 
 from .box import MIB, MS, SECOND, Box
 

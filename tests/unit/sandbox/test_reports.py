@@ -8,8 +8,8 @@ import pytest
 
 from grader.core.outcomes import FileOutcome
 from grader.sandbox.docker.reports import file_outcome
-from grader.sandbox.supervisor.conversation import CollectedFile
-from grader.sandbox.supervisor.wire import FileStatus
+from grader.sandbox.supervisor.frames import FileStatus
+from grader.sandbox.supervisor.results import CollectedFile
 
 
 def collected(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Mapping
 
-from grader.sandbox.supervisor.wire import MAGIC, PROTOCOL_VERSION, RESULT_FIELDS, UNKNOWN
+from grader.sandbox.supervisor.frames import RESULT_FIELDS
+from grader.sandbox.supervisor.wire import MAGIC, PROTOCOL_VERSION, UNKNOWN
 
 RUN = 0x1234
 

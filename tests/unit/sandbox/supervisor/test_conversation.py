@@ -12,17 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.core.captured import Captured
-from grader.sandbox.supervisor.conversation import (
-    Conversation,
-    Event,
-    Kept,
-    KeptFile,
-    RunResult,
-    WorkFile,
-)
+from grader.sandbox.supervisor.conversation import Conversation, Event, WorkFile
+from grader.sandbox.supervisor.frames import Counters, Fatal, Pong, ProtocolViolation, PutDone, StdinRoom
 from grader.sandbox.supervisor.hello import Hello
 from grader.sandbox.supervisor.requests import STDIN_BUFFER_BYTES, RunRequest
-from grader.sandbox.supervisor.wire import Counters, Fatal, Pong, ProtocolViolation, PutDone, StdinRoom
+from grader.sandbox.supervisor.results import Kept, KeptFile, RunResult
 
 from . import box_side
 from .box_side import RUN, frame

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from grader.sandbox.base import Port
 from grader.sandbox.supervisor import requests
-from grader.sandbox.supervisor.conversation import Conversation, RunResult
+from grader.sandbox.supervisor.conversation import Conversation
+from grader.sandbox.supervisor.frames import PortClosed, PortData, PortOpened, ProtocolViolation
 from grader.sandbox.supervisor.requests import RunRequest
-from grader.sandbox.supervisor.wire import PortClosed, PortData, PortOpened, ProtocolViolation
+from grader.sandbox.supervisor.results import RunResult
 
 from . import box_side
 from .box_side import RUN, frame

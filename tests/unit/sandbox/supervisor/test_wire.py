@@ -8,16 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.sandbox.supervisor.wire import (
-    PAYLOAD_MAX,
-    UNKNOWN,
-    Counters,
-    Fatal,
-    FrameReader,
-    Pong,
-    ProtocolViolation,
-    StreamData,
-)
+from grader.sandbox.supervisor.frames import Counters, Fatal, Pong, ProtocolViolation, StreamData
+from grader.sandbox.supervisor.wire import PAYLOAD_MAX, UNKNOWN, FrameReader
 
 from . import box_side
 from .box_side import RUN, frame
