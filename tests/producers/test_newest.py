@@ -1,7 +1,7 @@
 """The newest releases of the libraries, run now: they are read as those were that the recordings were made with.
 
-Takes minutes and asks package registries: `scripts/test --newest`, once a week. When one of these fails, a library writes
-something new. Look at the new recording, mend the reader, and record again with `tests/producers/record.py`.
+Takes minutes and asks package registries: `scripts/test --newest`, once a week. When one of these fails, a library
+writes something new. Look at the new recording, mend the reader, and record again with `tests/producers/record.py`.
 """
 
 from __future__ import annotations

@@ -30,6 +30,10 @@ class Special:
     """Asks another agent, which has the tool `weather`, as a tool."""
     output: Call | None = None
     """The final answer, given as a call."""
+    prefix: str = ""
+    """What the framework puts before the names of tools."""
+    without: tuple[str, ...] = ()
+    """Scenarios that cannot be made here."""
     answers_by: str | None = None
     """The tool by which every final answer is given, by frameworks that know no other way."""
 
@@ -48,11 +52,14 @@ def weather(city: str) -> Call:
 
 def turns_of(name: str, special: Special) -> tuple[Turn, ...] | None:
     """What the model says, request by request; None where the framework has no such thing."""
-    turns = _turns_of(name, special)
-    if turns is None or special.answers_by is None:
-        return turns
-    tool = special.answers_by
-    return tuple((Call(tool, {"answer": turn}),) if isinstance(turn, str) else turn for turn in turns)
+    turns = None if name in special.without else _turns_of(name, special)
+    return None if turns is None else tuple(_as_offered(turn, special) for turn in turns)
+
+
+def _as_offered(turn: Turn, special: Special) -> Turn:
+    if not isinstance(turn, str):
+        return tuple(Call(special.prefix + call.name, call.arguments) for call in turn)
+    return turn if special.answers_by is None else (Call(special.answers_by, {"answer": turn}),)
 
 
 def _turns_of(name: str, special: Special) -> tuple[Turn, ...] | None:

@@ -18,6 +18,8 @@ from typing import Any
 
 _NUMBERS = itertools.count()
 _LOCK = threading.Lock()
+PREFIX = ""
+"""What the framework puts before the names of these tools."""
 
 
 @dataclass
@@ -55,7 +57,7 @@ def executed(tool: str, **arguments: Any) -> Iterator[Running]:
     """What happens inside is one execution of `tool` with these arguments."""
     number, running = next(_NUMBERS), Running()
     plain = {name: _plain(value) for name, value in arguments.items()}
-    _write({"call": number, "tool": tool, "arguments": plain, "started_ns": time.time_ns()})
+    _write({"call": number, "tool": PREFIX + tool, "arguments": plain, "started_ns": time.time_ns()})
     try:
         time.sleep(0.005)
         yield running
