@@ -208,7 +208,7 @@ class DockerSeat:
                 if is_new and not job.keeps_work:
                     await box.fill(self._tree)
                 async with self._services.slot(box.cpus):
-                    report = await (box.run(job) if ear is None else box.run(job, ear))
+                    report = await box.run(job, ear)
                     if self._may_stay(box, report):
                         self._boxes[kind] = box
                     return report

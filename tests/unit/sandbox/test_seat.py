@@ -12,7 +12,7 @@ from grader.core.outcomes import Measures, RunOutcome, StreamOutcome
 from grader.core.plan import ProfileInForce
 from grader.core.reasons import ReasonCode
 from grader.core.submission_files import SubmissionFile
-from grader.sandbox.base import Failed, Isolation, Program
+from grader.sandbox.base import Ear, Failed, Isolation, Port, PortSeen, Program, Reply
 from grader.sandbox.bench import Bench
 from grader.sandbox.docker.jobs import BoxKind, Job, JobReport, NoBoxError, Tree
 from grader.sandbox.docker.losses import BoxLoss, BoxLostError, LossBudget
@@ -51,8 +51,9 @@ class Box:
         self.tree = None
         return self.clears
 
-    async def run(self, job: Job) -> JobReport:
+    async def run(self, job: Job, ear: Ear | None = None) -> JobReport:
         self.uses += 1
+        self._boxes.ears.append(ear)
         self._boxes.jobs.append((job, self.tree))
         report = self._boxes.answer(job)
         if job.keeps_work:
@@ -71,6 +72,7 @@ class Boxes:
         self.out: set[Box] = set()
         self.discarded: list[Box] = []
         self.jobs: list[tuple[Job, Tree | None]] = []
+        self.ears: list[Ear | None] = []
 
     async def claim(self, kind: BoxKind) -> Box:
         for entry in self.stock:
@@ -133,6 +135,27 @@ async def test_a_fresh_box_for_every_run_or_for_every_submission(isolation: Isol
     assert len(s.boxes.opened) == opened
     assert not s.boxes.out
     assert all(tree == BENCH.probe().files for _, tree in s.boxes.jobs)
+
+
+class SilentEar:
+    port = Port(4318)
+
+    def hear(self, connection: int, data: bytes) -> Reply:
+        del connection, data
+        return Reply()
+
+    def finish(self, seen: PortSeen) -> None: ...
+
+
+async def test_whoever_listens_to_a_run_is_handed_to_its_box_and_the_run_gets_the_port() -> None:
+    s, ear = setting(), SilentEar()
+    seat = s.seat()
+    invocation = BENCH.invocation(b"right")
+    for listens in (None, ear, None):
+        await seat.run(invocation, listens)
+    await seat.leave()
+    assert s.boxes.ears == [None, ear, None]
+    assert [job.port for job, _ in s.boxes.jobs] == [None, ear.port, None]
 
 
 @pytest.mark.parametrize(("isolation", "opened"), [("submission", 2), ("shared", 1)])
