@@ -82,7 +82,8 @@ class Measures(BaseModel):
     throttled_ns: int | None = None
     steal_ns: int | None = None
     stdin_starved_ns: int | None = None
-    """Time in which the program waited for standard input that we had not delivered yet; not charged to it."""
+    """Time in which the program waited for us: for standard input that we had not delivered yet, or while we had not
+    dealt with what it sent to its trace endpoint. Not charged to it."""
     start_offset_ns: int | None = None
     survivors: int | None = None
     """Processes that were still there when the main process ended, and were killed."""

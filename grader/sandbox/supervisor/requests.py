@@ -164,6 +164,11 @@ def encode_port_data(run_id: int, connection: int, data: bytes) -> bytes:
     return b"".join(_frame(33, run_id, head + data[at : at + room]) for at in range(0, len(data), room))
 
 
+def encode_port_seen(run_id: int, total_bytes: int) -> bytes:
+    """So many bytes that the program sent to its port were dealt with: until then its waiting is not charged to it."""
+    return _frame(35, run_id, struct.pack("<Q", total_bytes))
+
+
 def encode_port_close(run_id: int, connection: int) -> bytes:
     """Nothing more is read of a connection: it is closed when all that was sent on it has gone."""
     return _frame(34, run_id, struct.pack("<II", connection, 0))

@@ -173,6 +173,8 @@ static int timeout_ms(const struct front *front)
         return 2; /* the program may be waiting for us: see feed_watch */
     if (front->state == FRONT_RUNNING && (front->stdout_stream.ended_ns != 0 || front->stderr_stream.ended_ns != 0))
         return 2; /* see stream_watch */
+    if (front->state == FRONT_RUNNING && front->ports.is_open && front->ports.seen < front->ports.bytes)
+        return 10; /* the core reads how long that takes */
     return 1000;
 }
 
@@ -198,9 +200,9 @@ static void loop_once(struct front *front)
         feed_abandon(front);
     else if (watched[W_FEED].revents != 0)
         feed_write(front);
-    feed_watch(front);
     if (ports > 0)
         ports_serve(front, watched + W_COUNT);
+    feed_watch(front);
     if (!front->ended) {
         stream_watch(front, &front->stdout_stream);
         stream_watch(front, &front->stderr_stream);

@@ -44,7 +44,7 @@ struct ports { /* the port that the program may connect to */
     int listen_fd;
     uint32_t at_once, connections;
     uint64_t in_all, accepted, refused;
-    uint64_t most_bytes, bytes;
+    uint64_t most_bytes, bytes, seen; /* sent to the client; those that it has dealt with */
     struct port_connection connection[PORT_CONNECTIONS_MAX];
 };
 
@@ -101,6 +101,7 @@ void feed_reset(struct front *front);
 void ports_open(struct front *front, const uint8_t *payload, size_t length);
 void ports_send(struct front *front, const struct frame *frame);
 void ports_close(struct front *front, const struct frame *frame);
+void ports_seen(struct front *front, const struct frame *frame);
 /* How many of `watched` are in use: 0, or 1 + PORT_CONNECTIONS_MAX. */
 size_t ports_watch(const struct front *front, struct pollfd *watched);
 void ports_serve(struct front *front, const struct pollfd *watched);

@@ -217,6 +217,16 @@ void ports_close(struct front *front, const struct frame *frame)
     write_queued(front, connection);
 }
 
+/* Until the client has dealt with what was sent, the program may be waiting for it: see feed_watch. */
+void ports_seen(struct front *front, const struct frame *frame)
+{
+    struct ports *ports = &front->ports;
+    uint64_t seen = frame->length == 8 ? get64(frame->payload) : UINT64_MAX;
+    if (!ports->is_open || seen < ports->seen || seen > ports->bytes)
+        front_fatal(front, FATAL_PROTOCOL, 0, "more of a port was seen than was sent");
+    ports->seen = seen;
+}
+
 /* Room for whatever one connection may say in one turn, so that nothing waits for the client while a run is on. */
 static int has_room(const struct front *front) { return sizeof front->out - front->out_have >= 2u * (HEADER_BYTES + PAYLOAD_MAX); }
 

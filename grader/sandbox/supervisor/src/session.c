@@ -217,7 +217,7 @@ void session_end(struct front *front)
 static void run_frame(struct front *front, const struct frame *frame)
 {
     if (frame->run_id != 0 && frame->run_id == front->last_run_id && (frame->type == F_STDIN || frame->type == F_STDIN_END || frame->type == F_CANCEL ||
-                                                                        frame->type == F_PORT_DATA || frame->type == F_PORT_CLOSE))
+                                                                        frame->type == F_PORT_DATA || frame->type == F_PORT_CLOSE || frame->type == F_PORT_SEEN))
         return;
     int preparing = front->state == FRONT_PREPARING, running = front->state == FRONT_RUNNING;
     if (frame->run_id != front->run_id || !(preparing || running))
@@ -238,6 +238,8 @@ static void run_frame(struct front *front, const struct frame *frame)
         ports_send(front, frame);
     } else if (frame->type == F_PORT_CLOSE && running) {
         ports_close(front, frame);
+    } else if (frame->type == F_PORT_SEEN && running) {
+        ports_seen(front, frame);
     } else if (frame->type == F_CANCEL && running && frame->length == 0) {
         struct message message = {.kind = M_KILL, .number = KILL_CANCELLED};
         front_ask(front, &message, NULL, 0);
@@ -286,7 +288,8 @@ void session_frame(struct front *front, const struct frame *frame)
     case F_CANCEL:
     case F_PORT_OPEN:
     case F_PORT_DATA:
-    case F_PORT_CLOSE: run_frame(front, frame); break;
+    case F_PORT_CLOSE:
+    case F_PORT_SEEN: run_frame(front, frame); break;
     case F_PING: ping(front, frame); break;
     case F_CLEAR: clear(front, frame); break;
     default: violation(front, "a frame of a type that version 2 does not have");

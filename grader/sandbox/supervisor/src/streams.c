@@ -203,20 +203,22 @@ void feed_write(struct front *front)
         feed_close(front);
 }
 
-/* Time in which the pipe was empty, we had nothing, and more was to come, is ours: it is not charged to the program. */
+/* Time in which the pipe was empty, we had nothing, and more was to come, is ours: it is not charged to the program. So is
+ * time in which the client had not dealt with what the program sent to its port, which may be waiting for an answer. */
 void feed_watch(struct front *front)
 {
     struct feed *feed = &front->feed;
-    if (front->state != FRONT_RUNNING || !feed->streaming)
+    if (front->state != FRONT_RUNNING || !(feed->streaming || front->ports.is_open))
         return;
     uint64_t now = now_ns();
     int waiting = 0;
-    int starving = feed->fd >= 0 && !feed->ended && feed->received == feed->taken && ioctl(feed->fd, FIONREAD, &waiting) == 0 && waiting == 0;
+    int starving = feed->streaming && feed->fd >= 0 && !feed->ended && feed->received == feed->taken && ioctl(feed->fd, FIONREAD, &waiting) == 0 && waiting == 0;
+    starving |= front->ports.is_open && front->ports.seen < front->ports.bytes;
     if (starving && feed->starving)
         atomic_fetch_add(&front->options->page->stdin_starved_ns, now - feed->checked_ns);
     feed->starving = starving;
     feed->checked_ns = now;
-    if (!feed->ended && (feed->taken - feed->told >= TELL_ROOM || (feed->taken == feed->received && feed->told != feed->taken))) {
+    if (feed->streaming && !feed->ended && (feed->taken - feed->told >= TELL_ROOM || (feed->taken == feed->received && feed->told != feed->taken))) {
         uint8_t payload[8];
         put64(payload, feed->taken);
         feed->told = feed->taken;
