@@ -12,7 +12,18 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from benchmarks import client_cost, host, human_eval, memory, replay_cost, single_run, sizes, throughput, traced_run
+from benchmarks import (
+    capture_cost,
+    client_cost,
+    host,
+    human_eval,
+    memory,
+    replay_cost,
+    single_run,
+    sizes,
+    throughput,
+    traced_run,
+)
 from benchmarks.measures import Measure
 
 PARTS: dict[str, Callable[..., Awaitable[list[Measure]]]] = {
@@ -23,6 +34,7 @@ PARTS: dict[str, Callable[..., Awaitable[list[Measure]]]] = {
     "memory": memory.measure,
     "throughput": throughput.measure,
     "sizes": sizes.measure,
+    "capture_cost": capture_cost.measure,
     "traced_run": traced_run.measure,
 }
 
