@@ -21,13 +21,13 @@ from grader.core.reasons import ReasonCode
 from grader.errors import SandboxError
 from grader.sandbox.base import Ear, Failed
 from grader.sandbox.docker.assessment import assess
+from grader.sandbox.docker.box_runs import BoxInvocation, BoxReport, NoBoxError, Tree
 from grader.sandbox.docker.connection import Stream
 from grader.sandbox.docker.engine import Engine
 from grader.sandbox.docker.events import EventLog, Watch
-from grader.sandbox.docker.jobs import Job, JobReport, NoBoxError, Tree, out_of_memory_outcome
 from grader.sandbox.docker.losses import BoxLoss, BoxLostError, is_out_of_memory
 from grader.sandbox.docker.policy import BoxPolicy, container_config
-from grader.sandbox.docker.reports import report_of, request_of, too_long_to_send
+from grader.sandbox.docker.reports import out_of_memory_outcome, report_of, request_of, too_long_to_send
 from grader.sandbox.docker.talk import PutError, Talk, TalkOverError
 from grader.sandbox.supervisor.conversation import WorkFile
 from grader.sandbox.supervisor.hello import Hello
@@ -66,7 +66,7 @@ class Box:
         self._is_closed = False
         self._removal = anyio.Lock()
         self._memory_at_first: int | None = None
-        self._last: tuple[Job, RunRequest, list[WorkFile]] | None = None  # a repetition is the very same job
+        self._last: tuple[BoxInvocation, RunRequest, list[WorkFile]] | None = None  # a repetition is the very same
         self.container_id = container_id
         self.cpus: tuple[int, ...] = ()
         """The CPUs it is bound to."""
@@ -131,33 +131,33 @@ class Box:
         """Empty `/submission`, for the next submission; whether it could."""
         return await self._talk.clear()
 
-    async def run(self, job: Job, ear: Ear | None = None) -> JobReport:
-        """Run a job; `ear` hears what comes to its port. Raises BoxLostError if the box is lost meanwhile.
+    async def run(self, asked: BoxInvocation, ear: Ear | None = None) -> BoxReport:
+        """Run what is asked; `ear` hears what comes to its port. Raises BoxLostError if the box is lost meanwhile.
 
         When cancelled, the box is removed before the cancellation goes on.
         """
-        if self._last is None or self._last[0] is not job:
-            refused = too_long_to_send(job)
+        if self._last is None or self._last[0] is not asked:
+            refused = too_long_to_send(asked)
             if refused is not None:
                 return refused
-            files = [WorkFile(file.path, file.content, file.executable) for file in job.files]
-            self._last = (job, request_of(job), files)
+            files = [WorkFile(file.path, file.content, file.executable) for file in asked.files]
+            self._last = (asked, request_of(asked), files)
         _, request, files = self._last
         self.uses += 1
         started_ns = time.monotonic_ns()
         try:
-            result = await self._talk.run(request, job.stdin, files, ear)
+            result = await self._talk.run(request, asked.stdin, files, ear)
         except ValueError as error:
-            return JobReport(Failed(ReasonCode.BOX_LOST, f"the box does not take this: {error}", retryable=False))
+            return BoxReport(Failed(ReasonCode.BOX_LOST, f"the box does not take this: {error}", retryable=False))
         except PutError as error:
             failed = Failed(ReasonCode.BOX_LOST, f"an input file: {error}", retryable=False)
-            return JobReport(failed, box_is_as_new=False)
+            return BoxReport(failed, box_is_as_new=False)
         except TalkOverError as error:
-            return await self._after_loss(job, str(error), time.monotonic_ns() - started_ns)
+            return await self._after_loss(asked, str(error), time.monotonic_ns() - started_ns)
         except BaseException:
             await self.close()
             raise
-        report = report_of(job, result)
+        report = report_of(asked, result)
         if self._has_grown(result.numbers["memory_before_bytes"]):
             report = replace(report, box_is_as_new=False)
         return report
@@ -196,15 +196,15 @@ class Box:
             self._memory_at_first = memory_bytes
         return (memory_bytes or 0) - (self._memory_at_first or 0) > GROWTH_ALLOWED_BYTES
 
-    async def _after_loss(self, job: Job, why: str, passed_ns: int) -> JobReport:
+    async def _after_loss(self, asked: BoxInvocation, why: str, passed_ns: int) -> BoxReport:
         """The box is gone in the middle of a run: evidence that memory ran out, or a loss. Raises BoxLostError."""
         counters = self._talk.counters
         loss = await self._loss(why, has_begun=True)
         if not is_out_of_memory(loss) or counters is None:
             raise BoxLostError(loss)
         seen = (counters.stdout_bytes or 0, counters.stderr_bytes or 0)
-        outcome = out_of_memory_outcome(job, counters.memory_limit_hits or 0, passed_ns, seen)
-        return JobReport(outcome, box_is_usable=False, box_is_as_new=False)
+        outcome = out_of_memory_outcome(asked, counters.memory_limit_hits or 0, passed_ns, seen)
+        return BoxReport(outcome, box_is_usable=False, box_is_as_new=False)
 
     async def _loss(self, why: str, *, has_begun: bool) -> BoxLoss:
         counters = self._talk.counters

@@ -1,4 +1,4 @@
-"""Between core and supervisor: a job as the supervisor's request, its result as an outcome. Pure."""
+"""Between core and supervisor: an invocation as the supervisor's request, its result as an outcome. Pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grader.core.outcomes import FileOutcome, Measures, RunOutcome, StopCause, S
 from grader.core.reasons import ReasonCode
 from grader.core.submission_files import SubmissionFile
 from grader.sandbox.base import Failed
-from grader.sandbox.docker.jobs import Job, JobReport
+from grader.sandbox.docker.box_runs import BoxInvocation, BoxReport
 from grader.sandbox.supervisor.requests import (
     CONTENT_TOTAL_MAX,
     KEEP_FILES_MAX,
@@ -23,15 +23,17 @@ from grader.sandbox.supervisor.results import CollectedFile, Kept, RunResult, St
 
 _SCRUB_NOT_CLEAN = 2
 _Source = Literal["rusage", "sampled", "cgroup"]
+UNKNOWN_SHA256 = "0" * 64
+"""Stands where the digest of a stream is unknown because its bytes were lost with the box."""
 
 
-def request_of(job: Job) -> RunRequest:
-    """The supervisor's request for a job."""
-    limits = job.limits
+def request_of(asked: BoxInvocation) -> RunRequest:
+    """The supervisor's request for a run."""
+    limits = asked.limits
     return RunRequest(
-        argv=job.command,
-        environment=tuple((name.encode(), value) for name, value in job.environment.items()),
-        collect=job.collect,
+        argv=asked.command,
+        environment=tuple((name.encode(), value) for name, value in asked.environment.items()),
+        collect=asked.collect,
         cpu_time_ns=limits.cpu_time_ns,
         wall_time_ns=limits.wall_time_ns,
         stdout_kill_bytes=limits.stdout_bytes,
@@ -43,44 +45,54 @@ def request_of(job: Job) -> RunRequest:
         open_files=max(3, limits.open_files),
         processes=limits.processes,
         collect_file_bytes=limits.output_files_bytes,
-        collect_total_bytes=min(CONTENT_TOTAL_MAX, limits.output_files_bytes * len(job.collect)),
-        keep_files=KEEP_FILES_MAX if job.keeps_work else 0,
-        keep_bytes=min(CONTENT_TOTAL_MAX, limits.disk_bytes) if job.keeps_work else 0,
-        send_kept=job.keeps_work,
-        port=job.port,
+        collect_total_bytes=min(CONTENT_TOTAL_MAX, limits.output_files_bytes * len(asked.collect)),
+        keep_files=KEEP_FILES_MAX if asked.keeps_work else 0,
+        keep_bytes=min(CONTENT_TOTAL_MAX, limits.disk_bytes) if asked.keeps_work else 0,
+        send_kept=asked.keeps_work,
+        port=asked.port,
     )
 
 
-def too_long_to_send(job: Job) -> JobReport | None:
-    """The report on a job whose arguments and environment no kernel would take (nor the protocol); None otherwise."""
-    size = sum(map(len, job.command)) + len(job.command)
+def too_long_to_send(asked: BoxInvocation) -> BoxReport | None:
+    """The report on a run whose arguments and environment no kernel would take (nor the protocol); None otherwise."""
+    size = sum(map(len, asked.command)) + len(asked.command)
     # A character has at most four bytes: names are only encoded where that bound does not settle it.
-    size += sum(map(len, job.environment.values())) + 2 * len(job.environment)
-    size += sum(map(len, job.collect)) + len(job.collect)
-    if size + 4 * sum(map(len, job.environment)) <= STRINGS_MAX:
+    size += sum(map(len, asked.environment.values())) + 2 * len(asked.environment)
+    size += sum(map(len, asked.collect)) + len(asked.collect)
+    if size + 4 * sum(map(len, asked.environment)) <= STRINGS_MAX:
         return None
-    if size + sum(len(name.encode()) for name in job.environment) <= STRINGS_MAX:
+    if size + sum(len(name.encode()) for name in asked.environment) <= STRINGS_MAX:
         return None
     nothing = StreamOutcome(captured=Captured.whole(b""))
     measures = Measures(start_error=E2BIG, wall_time_ns=0)
-    return JobReport(_outcome(job, measures, nothing, nothing, ()))
+    return BoxReport(_outcome(asked, measures, nothing, nothing))
 
 
-def report_of(job: Job, result: RunResult) -> JobReport:
-    """What came of a job, from what the supervisor says of the run."""
+def report_of(asked: BoxInvocation, result: RunResult) -> BoxReport:
+    """What came of a run, from what the supervisor says of the run."""
     is_usable = result.box_usable and result.numbers["scrub"] != _SCRUB_NOT_CLEAN
     as_new = is_usable and not result.numbers["oom_kills"] and not result.numbers["survivors"]
     outcome = _not_run(result)
     if outcome is not None:
-        return JobReport(outcome, box_is_usable=False, box_is_as_new=False)
+        return BoxReport(outcome, box_is_usable=False, box_is_as_new=False)
     kept, is_whole = _kept(result.kept)
     measures = measures_of(result)
-    if job.keeps_work and not is_whole:
+    if asked.keeps_work and not is_whole:
         # More than a compile may leave: the same to the program as a file over its limit.
         measures = measures.model_copy(update={"stopped_for": measures.stopped_for or "file_size"})
     files = tuple(found for file in result.files if (found := file_outcome(file)) is not None)
-    outcome = _outcome(job, measures, _stream(result.stdout), _stream(result.stderr), files)
-    return JobReport(outcome, kept if job.keeps_work else None, is_usable, as_new)
+    outcome = _outcome(asked, measures, _stream(result.stdout), _stream(result.stderr), files)
+    return BoxReport(outcome, kept if asked.keeps_work else None, is_usable, as_new)
+
+
+def out_of_memory_outcome(asked: BoxInvocation, hits: int, wall_time_ns: int, seen: tuple[int, int]) -> RunOutcome:
+    """The outcome of a run whose supervisor was killed for memory at the box's own limit; `seen`: bytes of each stream.
+
+    What it had written is lost with the box; that does not matter, as the breached limit alone makes it false.
+    """
+    measures = Measures(wall_time_ns=wall_time_ns, oom_kills=1, memory_limit_hits=hits)
+    stdout, stderr = (Captured(b"", total, UNKNOWN_SHA256) if total else Captured.whole(b"") for total in seen)
+    return _outcome(asked, measures, StreamOutcome(captured=stdout), StreamOutcome(captured=stderr))
 
 
 def measures_of(result: RunResult) -> Measures:
@@ -142,11 +154,15 @@ def _not_run(result: RunResult) -> Failed | None:
 
 
 def _outcome(
-    job: Job, measures: Measures, stdout: StreamOutcome, stderr: StreamOutcome, files: tuple[FileOutcome, ...]
+    asked: BoxInvocation,
+    measures: Measures,
+    stdout: StreamOutcome,
+    stderr: StreamOutcome,
+    files: tuple[FileOutcome, ...] = (),
 ) -> RunOutcome:
     return RunOutcome(
-        command=job.command,
-        command_is_submission=job.command_is_submission,
+        command=asked.command,
+        command_is_submission=asked.command_is_submission,
         measures=measures,
         stdout=stdout,
         stderr=stderr,

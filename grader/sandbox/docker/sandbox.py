@@ -16,11 +16,11 @@ from grader.core.reasons import ReasonCode, ReasonKind
 from grader.errors import PrerequisiteError, SandboxError
 from grader.sandbox.base import Facts, Failed, ImageSource, Isolation, Program, Sandbox, Seat
 from grader.sandbox.docker.box import Box, BoxHost
+from grader.sandbox.docker.box_runs import BoxKind, NoBoxError
 from grader.sandbox.docker.engine import Engine
 from grader.sandbox.docker.engine_facts import EngineFacts
 from grader.sandbox.docker.events import EventLog
 from grader.sandbox.docker.images import ImageRecipe, Images, RuntimeImage
-from grader.sandbox.docker.jobs import BoxKind, NoBoxError
 from grader.sandbox.docker.losses import LossBudget
 from grader.sandbox.docker.policy import BoxPolicy
 from grader.sandbox.docker.pool import Pool, PoolLimits

@@ -20,7 +20,7 @@ from grader.core.plan import Invocation
 from grader.core.reasons import ReasonCode
 from grader.core.submission_files import SubmissionFile
 from grader.sandbox.base import Ear, Failed, Isolation, Port, Program
-from grader.sandbox.docker.jobs import BoxKind, Job, JobReport, NoBoxError, Tree
+from grader.sandbox.docker.box_runs import BoxInvocation, BoxKind, BoxReport, NoBoxError, Tree
 from grader.sandbox.docker.losses import BoxLostError, LossBudget, failure_of
 from grader.sandbox.docker.slots import NoSlotError
 
@@ -52,7 +52,7 @@ class SeatBox(Protocol):
         """Empty `/submission`, for the next submission; whether it could."""
         ...
 
-    async def run(self, job: Job, ear: Ear | None = None) -> JobReport:
+    async def run(self, asked: BoxInvocation, ear: Ear | None = None) -> BoxReport:
         """Run it; `ear` hears what comes to its port.
 
         Raises BoxLostError if the box is lost meanwhile (but not for memory: that is an outcome).
@@ -150,7 +150,7 @@ class DockerSeat:
         self._compiled: CompileRecord | None = None
         self._boxes: OrderedDict[BoxKind, SeatBox] = OrderedDict()
         self._is_busy = False
-        self._last: tuple[Invocation, Job] | None = None  # a repetition is the very same invocation
+        self._last: tuple[Invocation, BoxInvocation] | None = None  # a repetition is the very same invocation
         self._limits: EffectiveLimits | None = None
         self._last_kind: BoxKind
 
@@ -180,10 +180,10 @@ class DockerSeat:
             raise RuntimeError("a seat runs one invocation at a time")
         self._is_busy = True
         try:
-            report = await self._run(self._job(invocation, ear.port if ear is not None else None), ear)
+            report = await self._run(self._in_box(invocation, ear.port if ear is not None else None), ear)
         finally:
             self._is_busy = False
-        return report.outcome if isinstance(report, JobReport) else report
+        return report.outcome if isinstance(report, BoxReport) else report
 
     async def leave(self) -> None:
         """Give the boxes back, or away. Bounded."""
@@ -196,19 +196,19 @@ class DockerSeat:
         while self._boxes:
             self._services.boxes.discard(self._boxes.popitem()[1])
 
-    async def _run(self, job: Job, ear: Ear | None = None) -> JobReport | Failed:
+    async def _run(self, asked: BoxInvocation, ear: Ear | None = None) -> BoxReport | Failed:
         """One run in a box of the seat. Whatever ends it early, no box is forgotten."""
         refusal = self._services.budget.refusal(self._program.submission_digest)
         if refusal is not None:
             return refusal
-        kind = self._kind(job.limits)
+        kind = self._kind(asked.limits)
         try:
             box, is_new = await self._box(kind)
             try:
-                if is_new and not job.keeps_work:
+                if is_new and not asked.keeps_work:
                     await box.fill(self._tree)
                 async with self._services.slot(box.cpus):
-                    report = await box.run(job, ear)
+                    report = await box.run(asked, ear)
                     if self._may_stay(box, report):
                         self._boxes[kind] = box
                     return report
@@ -239,7 +239,7 @@ class DockerSeat:
             self._limits, self._last_kind = limits, BoxKind.of(self._program.profile, limits)
         return self._last_kind
 
-    def _may_stay(self, box: SeatBox, report: JobReport) -> bool:
+    def _may_stay(self, box: SeatBox, report: BoxReport) -> bool:
         if self._services.isolation == "run" or not report.box_is_usable:
             return False
         if self._services.isolation == "submission":
@@ -256,11 +256,11 @@ class DockerSeat:
             else:
                 self._services.boxes.discard(box)
 
-    def _job(self, invocation: Invocation, port: Port | None) -> Job:
+    def _in_box(self, invocation: Invocation, port: Port | None) -> BoxInvocation:
         if self._last is not None and self._last[0] is invocation and self._last[1].port == port:
             return self._last[1]
         files = tuple(SubmissionFile(f.name, f.content, f.executable) for f in invocation.files)
-        job = Job(
+        asked = BoxInvocation(
             command=(*self._program.run_command, *invocation.arguments),
             command_is_submission=self._program.command_is_submission,
             environment=invocation.environment,
@@ -270,14 +270,14 @@ class DockerSeat:
             limits=invocation.limits,
             port=port,
         )
-        self._last = (invocation, job)
-        return job
+        self._last = (invocation, asked)
+        return asked
 
     async def _compile(self, program: Program, command: tuple[bytes, ...]) -> Compiled | Failed:
         limits = program.profile.compile_limits
         if limits is None:
             raise ValueError(f"profile {program.profile.name} has a compile command, but no limits for it")
-        job = Job(
+        asked = BoxInvocation(
             command=command,
             command_is_submission=False,
             environment={name: value.encode() for name, value in program.profile.environment.items()},
@@ -287,8 +287,8 @@ class DockerSeat:
             limits=limits,
             keeps_work=True,
         )
-        report = await self._run(job)
-        outcome = report.outcome if isinstance(report, JobReport) else report
+        report = await self._run(asked)
+        outcome = report.outcome if isinstance(report, BoxReport) else report
         name = program.profile.name
         if isinstance(outcome, Failed):
             missing = MissingRun(code=outcome.code, detail=outcome.detail)
@@ -297,7 +297,7 @@ class DockerSeat:
         record = CompileRecord(profile=name, limits=limits, outcome=outcome)
         if decide_ending(outcome, limits) != _ENDED_WELL:
             return Compiled(record, None)
-        kept = report.kept if isinstance(report, JobReport) else None
+        kept = report.kept if isinstance(report, BoxReport) else None
         if kept is None:  # without its tree the seat would run nothing, and blame the program for it
             return Failed(ReasonCode.BOX_LOST, "the compile command ended well, but its files are not here", False)
         return Compiled(record, kept)

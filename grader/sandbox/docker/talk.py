@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from typing import TypeVar, cast
 
 from grader.sandbox.base import Ear, PortSeen
+from grader.sandbox.docker.box_runs import Tree
 from grader.sandbox.docker.connection import Connection, Stream
-from grader.sandbox.docker.jobs import Tree
 from grader.sandbox.supervisor.conversation import Conversation, Event, WorkFile
 from grader.sandbox.supervisor.frames import (
     Cleared,

@@ -21,7 +21,7 @@ from grader.sandbox.docker import box as box_module
 from grader.sandbox.docker import talk as talk_module
 from grader.sandbox.docker.assessment import Assessment
 from grader.sandbox.docker.box import Box, BoxHost
-from grader.sandbox.docker.jobs import Job, NoBoxError
+from grader.sandbox.docker.box_runs import BoxInvocation, NoBoxError
 from grader.sandbox.docker.losses import BoxLostError, failure_of
 from grader.sandbox.docker.policy import BoxImage, BoxPolicy
 from grader.sandbox.fake import FakeSandbox, in_order
@@ -155,12 +155,12 @@ async def opened(engine: Engine, events: Events | None = None, closed: Closed | 
     return await Box.open(host, POLICY, (0,), closed or Closed())
 
 
-def job(**changed: object) -> Job:
+def asked(**changed: object) -> BoxInvocation:
     fields: dict[str, object] = {
         "command": (b"/bin/true",), "command_is_submission": False, "environment": {}, "stdin": b"", "files": (),
         "collect": (), "limits": BENCH.limits(),
     }  # fmt: skip
-    return Job(**{**fields, **changed})  # pyright: ignore[reportArgumentType]
+    return BoxInvocation(**{**fields, **changed})  # pyright: ignore[reportArgumentType]
 
 
 def ends_well(run_id: int) -> bytes:
@@ -280,13 +280,13 @@ async def test_a_box_that_has_just_answered_is_believed_unless_its_stream_has_en
 async def test_runs_follow_one_another_in_one_box() -> None:
     engine = Engine(lambda run: box_side.stream(1, b"hi", run) + printed(run), ends_well)
     box = await opened(engine)
-    report = await box.run(job(files=(SubmissionFile(b"in.txt", b"abc"),)))
+    report = await box.run(asked(files=(SubmissionFile(b"in.txt", b"abc"),)))
     assert isinstance(report.outcome, RunOutcome)
     assert report.outcome.stdout.captured.kept == b"hi"
     assert report.outcome.command == (b"/bin/true",)
     assert (report.box_is_usable, report.box_is_as_new) == (True, True)
     assert engine.puts == [b"in.txt"]
-    assert isinstance((await box.run(job())).outcome, RunOutcome)
+    assert isinstance((await box.run(asked())).outcome, RunOutcome)
     assert box.uses == 2
     await box.close()
 
@@ -298,7 +298,7 @@ def printed(run_id: int) -> bytes:
 async def lost(engine: Engine, events: Events) -> Failed | RunOutcome:
     box = await opened(engine, events)
     try:
-        return (await box.run(job())).outcome
+        return (await box.run(asked())).outcome
     except BoxLostError as error:
         return failure_of(error.loss)
     finally:
@@ -341,7 +341,7 @@ async def test_a_supervisor_that_never_answers_is_given_up_in_bounded_time(monke
     monkeypatch.setattr(talk_module, "SLOWEST_BYTES_PER_S", 2**40)
     box = await opened(Engine(lambda _: box_side.frame(134, bytes(8), 1)[:5]))
     with pytest.raises(BoxLostError, match=r"no answer within 0\.3 s"):
-        await box.run(job(limits=BENCH.limits(wall_time_s=0.1)))
+        await box.run(asked(limits=BENCH.limits(wall_time_s=0.1)))
     await box.close()
 
 
@@ -350,7 +350,7 @@ async def test_a_cancelled_run_removes_its_box_before_the_cancellation_goes_on()
     box = await opened(engine)
     with anyio.move_on_after(0.02) as scope:
         try:
-            await box.run(job())
+            await box.run(asked())
         finally:
             assert not engine.alive
     assert scope.cancelled_caught
@@ -360,7 +360,7 @@ async def test_an_input_file_that_did_not_arrive_makes_the_run_unknown() -> None
     engine = Engine(ends_well)
     box = await opened(engine)
     engine.put_step = 4
-    report = await box.run(job(files=(SubmissionFile(b"in.txt", b"abc"),)))
+    report = await box.run(asked(files=(SubmissionFile(b"in.txt", b"abc"),)))
     assert isinstance(report.outcome, Failed)
     assert "in.txt could not be written into the box: No space left on device" in report.outcome.detail
     await box.close()
@@ -389,7 +389,7 @@ async def test_a_submission_that_does_not_fit_is_no_seat() -> None:
 )
 async def test_what_becomes_of_a_box_after_a_run(numbers: dict[str, int | None], usable: bool, as_new: bool) -> None:
     box = await opened(Engine(lambda run: box_side.result(numbers, run_id=run)))
-    report = await box.run(job())
+    report = await box.run(asked())
     assert (report.box_is_usable, report.box_is_as_new) == (usable, as_new)
     await box.close()
 
@@ -401,13 +401,13 @@ async def test_a_box_in_which_too_much_stayed_is_not_as_new() -> None:
         return box_side.result({"memory_before_bytes": sizes.pop(0)}, run_id=run_id)
 
     box = await opened(Engine(answer, answer, answer))
-    assert [(await box.run(job())).box_is_as_new for _ in range(3)] == [True, True, False]
+    assert [(await box.run(asked())).box_is_as_new for _ in range(3)] == [True, True, False]
     await box.close()
 
 
 async def test_a_program_that_could_not_be_started_for_our_cause_may_be_tried_again() -> None:
     box = await opened(Engine(lambda run: box_side.result({"start_step": 5, "ended_by": 0}, run_id=run)))
-    report = await box.run(job())
+    report = await box.run(asked())
     assert isinstance(report.outcome, Failed)
     assert report.outcome.retryable
     assert not report.box_is_usable
@@ -421,10 +421,10 @@ async def test_an_exec_that_failed_is_the_cores_to_judge() -> None:
         return box_side.result(failed, run_id=run_id)
 
     box = await opened(Engine(answer, answer))
-    ours = await box.run(job())
+    ours = await box.run(asked())
     assert isinstance(ours.outcome, RunOutcome)
     assert isinstance(decide_ending(ours.outcome, BENCH.limits()), NoEnding)
-    theirs = await box.run(job(command_is_submission=True))
+    theirs = await box.run(asked(command_is_submission=True))
     assert isinstance(theirs.outcome, RunOutcome)
     assert decide_ending(theirs.outcome, BENCH.limits()) == Ending(EndingKind.CANNOT_START, 2)
     await box.close()
@@ -432,7 +432,7 @@ async def test_an_exec_that_failed_is_the_cores_to_judge() -> None:
 
 async def test_arguments_beyond_what_any_kernel_takes_cannot_start_and_are_not_sent() -> None:
     box = await opened(Engine())
-    report = await box.run(job(command=(b"x",) + (b"y" * 2**20,) * 5))
+    report = await box.run(asked(command=(b"x",) + (b"y" * 2**20,) * 5))
     assert isinstance(report.outcome, RunOutcome)
     assert decide_ending(report.outcome, BENCH.limits()) == Ending(EndingKind.CANNOT_START, 7)
     assert await box.check()
@@ -459,7 +459,7 @@ async def test_peak_memory_is_the_largest_known_and_says_which(
     numbers: dict[str, int | None], peak: int | None, source: str | None
 ) -> None:
     box = await opened(Engine(lambda run: box_side.result(numbers, run_id=run)))
-    outcome = (await box.run(job())).outcome
+    outcome = (await box.run(asked())).outcome
     assert isinstance(outcome, RunOutcome)
     assert (outcome.measures.peak_memory_bytes, outcome.measures.peak_memory_source) == (peak, source)
     await box.close()
@@ -476,7 +476,7 @@ async def test_a_compile_that_leaves_more_than_may_be_kept_has_broken_a_limit(
         return begin + data + end + box_side.result(run_id=run_id)
 
     box = await opened(Engine(answer))
-    report = await box.run(job(keeps_work=True))
+    report = await box.run(asked(keeps_work=True))
     assert isinstance(report.outcome, RunOutcome)
     ending = decide_ending(report.outcome, BENCH.limits())
     assert isinstance(ending, Ending)

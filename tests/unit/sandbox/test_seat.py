@@ -14,7 +14,7 @@ from grader.core.reasons import ReasonCode
 from grader.core.submission_files import SubmissionFile
 from grader.sandbox.base import Ear, Failed, Isolation, Port, PortSeen, Program, Reply
 from grader.sandbox.bench import Bench
-from grader.sandbox.docker.jobs import BoxKind, Job, JobReport, NoBoxError, Tree
+from grader.sandbox.docker.box_runs import BoxInvocation, BoxKind, BoxReport, NoBoxError, Tree
 from grader.sandbox.docker.losses import BoxLoss, BoxLostError, LossBudget
 from grader.sandbox.docker.seat import BOXES_PER_SEAT, SHARED_USES, CompileCache, DockerSeat, SeatServices
 from grader.sandbox.fake import FakeSandbox, in_order
@@ -31,7 +31,7 @@ def outcome(exit_code: int = 0) -> RunOutcome:
     return RunOutcome(command=(b"x",), command_is_submission=False, measures=measures, stdout=nothing, stderr=nothing)
 
 
-Answers = Callable[[Job], JobReport]
+Answers = Callable[[BoxInvocation], BoxReport]
 
 
 class Box:
@@ -51,12 +51,12 @@ class Box:
         self.tree = None
         return self.clears
 
-    async def run(self, job: Job, ear: Ear | None = None) -> JobReport:
+    async def run(self, asked: BoxInvocation, ear: Ear | None = None) -> BoxReport:
         self.uses += 1
         self._boxes.ears.append(ear)
-        self._boxes.jobs.append((job, self.tree))
-        report = self._boxes.answer(job)
-        if job.keeps_work:
+        self._boxes.asked.append((asked, self.tree))
+        report = self._boxes.answer(asked)
+        if asked.keeps_work:
             self.tree = report.kept
         await anyio.lowlevel.checkpoint()
         return report
@@ -71,7 +71,7 @@ class Boxes:
         self.stock: list[tuple[BoxKind, Box]] = []
         self.out: set[Box] = set()
         self.discarded: list[Box] = []
-        self.jobs: list[tuple[Job, Tree | None]] = []
+        self.asked: list[tuple[BoxInvocation, Tree | None]] = []
         self.ears: list[Ear | None] = []
 
     async def claim(self, kind: BoxKind) -> Box:
@@ -111,15 +111,15 @@ def setting(answer: Answers | None = None, isolation: Isolation = "submission") 
     async def slot(_cpus: tuple[int, ...]) -> AsyncGenerator[None]:
         yield
 
-    def well(job: Job) -> JobReport:
-        return JobReport(outcome(), kept=KEPT if job.keeps_work else None)
+    def well(asked: BoxInvocation) -> BoxReport:
+        return BoxReport(outcome(), kept=KEPT if asked.keeps_work else None)
 
     boxes = Boxes(answer if answer is not None else well)
     return Setting(boxes, SeatServices(isolation, boxes, slot, LossBudget(), CompileCache()))
 
 
 def raises(error: Exception) -> Answers:
-    def answer(_job: Job) -> JobReport:
+    def answer(_asked: BoxInvocation) -> BoxReport:
         raise error
 
     return answer
@@ -134,7 +134,7 @@ async def test_a_fresh_box_for_every_run_or_for_every_submission(isolation: Isol
     await seat.leave()
     assert len(s.boxes.opened) == opened
     assert not s.boxes.out
-    assert all(tree == BENCH.probe().files for _, tree in s.boxes.jobs)
+    assert all(tree == BENCH.probe().files for _, tree in s.boxes.asked)
 
 
 class SilentEar:
@@ -155,7 +155,7 @@ async def test_whoever_listens_to_a_run_is_handed_to_its_box_and_the_run_gets_th
         await seat.run(invocation, listens)
     await seat.leave()
     assert s.boxes.ears == [None, ear, None]
-    assert [job.port for job, _ in s.boxes.jobs] == [None, ear.port, None]
+    assert [asked.port for asked, _ in s.boxes.asked] == [None, ear.port, None]
 
 
 @pytest.mark.parametrize(("isolation", "opened"), [("submission", 2), ("shared", 1)])
@@ -171,13 +171,13 @@ async def test_only_shared_boxes_serve_the_next_submission(isolation: Isolation,
 @pytest.mark.parametrize(
     ("report", "stays_for_shared", "stays_for_submission"),
     [
-        (JobReport(outcome()), True, True),
-        (JobReport(outcome(), box_is_as_new=False), False, True),
-        (JobReport(outcome(), box_is_usable=False), False, False),
+        (BoxReport(outcome()), True, True),
+        (BoxReport(outcome(), box_is_as_new=False), False, True),
+        (BoxReport(outcome(), box_is_usable=False), False, False),
     ],
 )
 async def test_a_box_is_replaced_after_anything_unusual(
-    report: JobReport, stays_for_shared: bool, stays_for_submission: bool
+    report: BoxReport, stays_for_shared: bool, stays_for_submission: bool
 ) -> None:
     for isolation, stays in (("shared", stays_for_shared), ("submission", stays_for_submission)):
         s = setting(lambda _: report, isolation)  # pyright: ignore[reportArgumentType]
@@ -217,10 +217,10 @@ async def test_other_memory_takes_another_box_and_few_are_kept() -> None:
 async def test_a_lost_box_is_a_missing_run_and_the_next_run_gets_another_box() -> None:
     errors = [LOST]
 
-    def answer(_job: Job) -> JobReport:
+    def answer(_asked: BoxInvocation) -> BoxReport:
         if errors:
             raise errors.pop()
-        return JobReport(outcome())
+        return BoxReport(outcome())
 
     s = setting(answer)
     seat = s.seat()
@@ -229,7 +229,7 @@ async def test_a_lost_box_is_a_missing_run_and_the_next_run_gets_another_box() -
     assert lost.code is ReasonCode.SUPERVISOR_LOST
     assert isinstance(await seat.run(BENCH.invocation(b"right")), RunOutcome)
     assert len(s.boxes.opened) == 2
-    assert [tree for _, tree in s.boxes.jobs] == [BENCH.probe().files] * 2
+    assert [tree for _, tree in s.boxes.asked] == [BENCH.probe().files] * 2
 
 
 async def test_a_submission_that_destroys_its_boxes_gets_no_further_one() -> None:
@@ -290,23 +290,23 @@ async def test_the_compiled_tree_goes_into_every_box_and_is_compiled_once(isolat
             limits = BENCH.limits(memory_bytes=memory * 2**20)
             await seat.run(BENCH.invocation(b"right", limits=limits))
         await seat.leave()
-    compiles = [job for job, _ in s.boxes.jobs if job.keeps_work]
-    assert [(job.command, job.files) for job in compiles] == [((b"cc",), BENCH.probe().files)]
-    assert [tree for job, tree in s.boxes.jobs if not job.keeps_work] == [KEPT] * 4
+    compiles = [asked for asked, _ in s.boxes.asked if asked.keeps_work]
+    assert [(asked.command, asked.files) for asked in compiles] == [((b"cc",), BENCH.probe().files)]
+    assert [tree for asked, tree in s.boxes.asked if not asked.keeps_work] == [KEPT] * 4
 
 
 async def test_a_failed_compile_is_recorded_and_not_remembered() -> None:
-    s = setting(lambda _: JobReport(outcome(exit_code=1)))
+    s = setting(lambda _: BoxReport(outcome(exit_code=1)))
     for _ in range(2):
         seat = s.seat(compiling())
         assert await seat.prepare() is None
         assert seat.compiled is not None
         assert seat.compiled.outcome is not None
-    assert len(s.boxes.jobs) == 2
+    assert len(s.boxes.asked) == 2
 
 
 async def test_a_compile_whose_files_were_lost_is_our_failure() -> None:
-    s = setting(lambda _: JobReport(outcome(), kept=None))
+    s = setting(lambda _: BoxReport(outcome(), kept=None))
     assert isinstance(await s.seat(compiling()).prepare(), Failed)
 
 
@@ -326,15 +326,15 @@ async def test_another_submission_command_or_profile_is_compiled_anew() -> None:
     for program in (compiling(), compiling(submission_digest="b"), compiling(compile_command=(b"cc", b"-O2"))):
         await s.seat(program).prepare()
     await s.seat(compiling(profile=other_profile)).prepare()
-    assert len(s.boxes.jobs) == 4
+    assert len(s.boxes.asked) == 4
 
 
 async def test_the_compile_cache_is_bounded() -> None:
     big = (SubmissionFile(b"big", bytes(30)),)
-    s = setting(lambda _: JobReport(outcome(), kept=big))
+    s = setting(lambda _: BoxReport(outcome(), kept=big))
     s = Setting(s.boxes, replace(s.services, compile_cache=CompileCache(most_bytes=140)))
     for digest in "abcdea":
         await s.seat(compiling(submission_digest=digest)).prepare()
-    assert len(s.boxes.jobs) == 6
+    assert len(s.boxes.asked) == 6
     await s.seat(compiling(submission_digest="e")).prepare()
-    assert len(s.boxes.jobs) == 6
+    assert len(s.boxes.asked) == 6

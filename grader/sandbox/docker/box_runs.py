@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import cast
 
-from grader.core.captured import Captured
 from grader.core.limits import EffectiveLimits
-from grader.core.outcomes import Measures, RunOutcome, StreamOutcome
+from grader.core.outcomes import RunOutcome
 from grader.core.plan import ProfileInForce
 from grader.core.submission_files import SubmissionFile
 from grader.sandbox.base import Failed, Port
@@ -60,8 +59,8 @@ def output_bytes(limits: EffectiveLimits) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """One run in a box: exactly what it is given, and what is read back."""
+class BoxInvocation:
+    """An invocation as a box takes it: exactly what its run is given, and what is read back."""
 
     command: tuple[bytes, ...]
     command_is_submission: bool
@@ -78,8 +77,8 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class JobReport:
-    """What came of a job."""
+class BoxReport:
+    """What came of a run in a box."""
 
     outcome: RunOutcome | Failed
     """`Failed` only if the program could not be started for a cause of ours."""
@@ -97,23 +96,3 @@ class NoBoxError(Exception):
     def __init__(self, failed: Failed) -> None:
         super().__init__(failed.detail)
         self.failed = failed
-
-
-UNKNOWN_SHA256 = "0" * 64
-"""Stands where the digest of a stream is unknown because its bytes were lost with the box."""
-
-
-def out_of_memory_outcome(job: Job, hits: int, wall_time_ns: int, seen: tuple[int, int]) -> RunOutcome:
-    """The outcome of a run whose supervisor was killed for memory at the box's own limit; `seen`: bytes of each stream.
-
-    What it had written is lost with the box; that does not matter, as the breached limit alone makes it false.
-    """
-    measures = Measures(wall_time_ns=wall_time_ns, oom_kills=1, memory_limit_hits=hits)
-    stdout, stderr = (Captured(b"", total, UNKNOWN_SHA256) if total else Captured.whole(b"") for total in seen)
-    return RunOutcome(
-        command=job.command,
-        command_is_submission=job.command_is_submission,
-        measures=measures,
-        stdout=StreamOutcome(captured=stdout),
-        stderr=StreamOutcome(captured=stderr),
-    )
