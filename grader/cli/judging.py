@@ -23,8 +23,8 @@ from grader.judge.presets import load_preset, preset_names
 from grader.reports.grading import Grading
 from grader.runner.graded import Graded
 from grader.runner.judge_call import Asked, earlier_entry, http_judge
-from grader.runner.judging import JudgedEvidence, check_judgeable, judge_evidence, keep_judged
-from grader.runner.score import read_conversation_file
+from grader.runner.judging import JudgedEvidence, check_judgeable, judge_evidence
+from grader.runner.score import keep_evidence, read_conversation_file
 from grader.traces.files import trace_inputs
 
 
@@ -119,6 +119,6 @@ def _keep(request: JudgeRequest, graded: Graded) -> str | None:
     place = request.record.place(request.conversation.resolve().stem)
     if place is None:
         return None
-    keep_judged(graded, place.folder)
+    keep_evidence(graded, place.folder)
     place.has_begun()
     return place.name

@@ -14,7 +14,7 @@ from typing import ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from grader.core.coverage import Coverage
-from grader.core.observation import Payload, register_payload
+from grader.core.observation import Acquisition, Observation, Payload, register_payload
 from grader.core.tool_arguments import NOT_RECORDED, ToolArguments
 
 PAYLOAD_KIND = "tools"
@@ -241,3 +241,10 @@ class ToolsPayload(Payload):
     def declared_complete(self, by: str) -> ToolsPayload:
         """The payload with completeness declared by `by` (such as "the caller"). Failed checks still override it."""
         return self.model_copy(update={"coverage": self.coverage.declared(by)})
+
+
+def observe_tools(payload: ToolsPayload) -> Observation:
+    """The observation: complete if an absence in it proves something, else partial, with the reasons."""
+    reasons = tuple(str(reason) for reason in payload.coverage.why_not_complete())
+    acquisition = Acquisition.PARTIAL if reasons else Acquisition.COMPLETE
+    return Observation(acquisition=acquisition, acquisition_reasons=reasons, payload=payload)

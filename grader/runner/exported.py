@@ -10,9 +10,8 @@ from grader.core.observation import Acquisition, Observation, ProgramRuns
 from grader.core.outcomes import RunOutcome, TraceOutcome
 from grader.core.plan import Plan, PlannedRun, ProfileInForce
 from grader.core.self_reported import as_self_reported
-from grader.core.tool_calls import EvidenceSource, SourceRead, ToolsPayload
+from grader.core.tool_calls import EvidenceSource, SourceRead, ToolsPayload, observe_tools
 from grader.errors import TraceError
-from grader.runner.score import observe_tools
 from grader.scorers.traced_runs import Evidence
 from grader.traces.reader import ReadOptions, TraceInput, read_traces
 from grader.traces.span_store import StoreLimits

@@ -11,7 +11,7 @@ from grader.core.plan import Plan
 from grader.core.selection import Selection
 from grader.core.verdict import Verdict
 from grader.errors import GraderError
-from grader.runner.judge import for_the_whole
+from grader.runner.verdicts import for_the_whole
 
 
 @dataclass(frozen=True)

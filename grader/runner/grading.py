@@ -15,8 +15,8 @@ from grader.core.plan import Plan, PlannedRun
 from grader.core.selection import Selection
 from grader.core.tri import Tri
 from grader.core.verdict import CellVerdict, Verdict
-from grader.runner.judge import judge_runs
 from grader.runner.run import Listener, Rules, execute
+from grader.runner.verdicts import judge_runs
 from grader.sandbox.base import Program, Sandbox
 from grader.scorers.program import judge_cell
 from grader.store import RecordedEntry, RecordFacts

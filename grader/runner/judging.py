@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from importlib.metadata import version
 from pathlib import Path
 
 import anyio
@@ -20,7 +19,7 @@ from grader.core.judgement_reuse import why_reusable
 from grader.core.observation import Acquisition, Observation, Payload
 from grader.core.reasons import ReasonCode
 from grader.core.tool_arguments import ContentRules
-from grader.core.tool_calls import ToolsPayload
+from grader.core.tool_calls import ToolsPayload, observe_tools
 from grader.core.trace_content import TextRules
 from grader.core.turns import Turn
 from grader.errors import UsageError
@@ -29,10 +28,10 @@ from grader.messages.conversation import Conversation
 from grader.messages.turns import MOST_CHARACTERS, turns_of
 from grader.runner.graded import Graded
 from grader.runner.judged import asks_a_judge, judge_answers, with_questions
-from grader.runner.score import Evidence, observe_tools, read_evidence
+from grader.runner.score import Evidence, keep_evidence, read_evidence
 from grader.scorers.facts import facts_of
 from grader.scorers.judge_scorers import judge_scorers, unmet_requirement
-from grader.store import EntryHeader, RecordedEntry, RecordFacts, RecordWriter
+from grader.store import RecordedEntry
 from grader.traces.reader import TraceInput
 from grader.traces.steps import StepStore
 
@@ -130,7 +129,7 @@ async def judge_evidence(
         verdict=verdict,
         warnings=(*warnings, *((note,) if note else ())),
     )
-    return graded if record is None else keep_judged(graded, record)
+    return graded if record is None else keep_evidence(graded, record)
 
 
 def check_judgeable(task: Task, *, has_trace_source: bool) -> Task:
@@ -140,18 +139,6 @@ def check_judgeable(task: Task, *, has_trace_source: bool) -> Task:
         raise UsageError("no condition is for a judge", hint="name a preset or an objective; or use `grader score`")
     judge_scorers(task.judge, has_trace_source=has_trace_source, has_facts=False)
     return task
-
-
-def keep_judged(graded: Graded, folder: Path) -> Graded:
-    """Keep what was asked and answered in a new record. Raises what `RecordWriter.create` does."""
-    assert graded.task is not None
-    assert graded.verdict is not None
-    with RecordWriter.create(folder, RecordFacts(grader_version=version("grader"))) as writer:
-        entry = writer.begin(EntryHeader(task=graded.task))
-        for observation in graded.observations:
-            writer.append_observation(entry, observation)
-        writer.append_verdict(entry, graded.verdict)
-    return replace(graded, record=folder, entry=entry)
 
 
 async def _ask(task: Task, acquired: Acquired, judge: Judge) -> Observation:

@@ -14,9 +14,9 @@ from grader.errors import Place, RecordError
 from grader.formats.task_file import load_task
 from grader.runner.graded import Graded
 from grader.runner.grading import observe
-from grader.runner.judge import check_readable, check_scorable, judge_runs, judge_tools, plan_of_record
 from grader.runner.judged import asks_a_judge, judge_answers, with_questions
 from grader.runner.score import evidence_name
+from grader.runner.verdicts import check_readable, check_scorable, judge_runs, judge_tools, plan_of_record
 from grader.store import Record, RecordedEntry, open_record
 from grader.store.sharing import without_garbage_collection
 

@@ -38,10 +38,10 @@ from grader.runner.grading import (
     runs_of_other_hosts,
     seats_for,
 )
-from grader.runner.judge import check_readable, check_traced
 from grader.runner.programs import image_of, make_program, profiles_for
 from grader.runner.recording import Recording, check_resumable, record_facts
 from grader.runner.run import Rules, exported_spans
+from grader.runner.verdicts import check_readable, check_traced
 from grader.runtimes import LoadedProfile
 from grader.sandbox.base import ISOLATIONS, Isolation, Sandbox
 from grader.store import Record, RecordedEntry, RecordFacts, open_record

@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import BinaryIO
 
 from grader.core.expectation import Task
-from grader.core.observation import Acquisition, Observation
+from grader.core.observation import Observation
 from grader.core.tool_arguments import ContentRules
-from grader.core.tool_calls import ToolsPayload
+from grader.core.tool_calls import ToolsPayload, observe_tools
 from grader.core.tool_union import with_messages
 from grader.errors import Place, TraceError, UsageError
 from grader.formats.task_file import leaf_places, load_task
 from grader.messages.conversation import MAX_BYTES, Conversation, read_conversation
 from grader.runner.graded import Graded
-from grader.runner.judge import check_scorable, judge_tools
+from grader.runner.verdicts import check_scorable, judge_tools
 from grader.store import EntryHeader, RecordFacts, RecordWriter
 from grader.traces.reader import CAPTURED, ReadOptions, TraceEvidence, TraceInput, read_traces
 from grader.traces.span import Span
@@ -67,13 +67,17 @@ def score_evidence(
 
 
 def keep_evidence(graded: Graded, folder: Path) -> Graded:
-    """Keep what was scored in a new record, which `replay` judges again. Raises what `RecordWriter.create` does."""
+    """Keep what was scored, or asked of a judge, in a new record, which `replay` judges again.
+
+    Raises what `RecordWriter.create` does.
+    """
     assert graded.task is not None
     assert graded.observation is not None
     assert graded.verdict is not None
     with RecordWriter.create(folder, RecordFacts(grader_version=version("grader"))) as writer:
         entry = writer.begin(EntryHeader(task=graded.task))
-        writer.append_observation(entry, graded.observation)
+        for observation in graded.observations or (graded.observation,):
+            writer.append_observation(entry, observation)
         writer.append_verdict(entry, graded.verdict)
     return replace(graded, record=folder, entry=entry)
 
@@ -145,13 +149,6 @@ def read_conversation_file(path: Path) -> Conversation:
 def read_conversation_stream(stream: BinaryIO, name: str) -> Conversation:
     """The conversation in a stream, of which no more is read than a conversation may have."""
     return read_conversation(stream.read(MAX_BYTES + 1), name)
-
-
-def observe_tools(payload: ToolsPayload) -> Observation:
-    """The observation of a payload: complete if an absence in it proves something, else partial, with the reasons."""
-    reasons = tuple(str(reason) for reason in payload.coverage.why_not_complete())
-    acquisition = Acquisition.PARTIAL if reasons else Acquisition.COMPLETE
-    return Observation(acquisition=acquisition, acquisition_reasons=reasons, payload=payload)
 
 
 def evidence_name(observation: Observation | None) -> str:

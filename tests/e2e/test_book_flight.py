@@ -14,8 +14,8 @@ from grader.core.tri import Tri
 from grader.core.verdict import Verdict
 from grader.formats.task_file import load_task
 from grader.runner.grading import observe
-from grader.runner.judge import judge_runs, plan_of_record
 from grader.runner.replay import replay, replay_entry
+from grader.runner.verdicts import judge_runs, plan_of_record
 from grader.store import RecordedEntry, open_record
 from grader.submission import Submission
 from grader.yaml_source import load

@@ -12,7 +12,7 @@ from grader.core.plan import ProfileInForce, make_plan
 from grader.core.reasons import ReasonCode
 from grader.errors import Place, Problem
 from grader.reports.grading import Grading, Refusal
-from grader.runner.judge import judge_runs
+from grader.runner.verdicts import judge_runs
 
 HOSTILE = b"\x1b[31mred\x1b]0;title\x07\r\n\xe2\x80\xae\xff<&>]]>\x00\n"
 
