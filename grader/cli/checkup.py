@@ -14,7 +14,7 @@ import psutil
 
 from grader.cli import sandboxes
 from grader.errors import GraderError, PrerequisiteError
-from grader.runner.programs import image_of
+from grader.runner.programs import image_of, image_source
 from grader.runtimes import LoadedProfile, data_folder, load_profiles
 from grader.sandbox.bench import Bench
 from grader.sandbox.contract import CHECKS, run_checks
@@ -171,10 +171,7 @@ async def _engine(engine: Engine, profiles: tuple[LoadedProfile, ...]) -> AsyncI
     images = Images(engine, data_folder("Dockerfiles"), lambda _: None)
     built: dict[str, bool] = {}
     for profile in profiles:
-        packages = profile.profile.packages
-        image = profile.profile.image
-        recipe = ImageRecipe(profile.name, profile.image_folder(), image.reference, packages.debian, packages.pypi)
-        built[profile.name] = await images.is_built(recipe)
+        built[profile.name] = await images.is_built(ImageRecipe.of(profile.name, image_source(profile)))
     for finding in image_findings(built):
         yield finding
 

@@ -88,13 +88,17 @@ def make_program(profile: LoadedProfile, in_force: ProfileInForce, submission: S
 
 async def image_of(profile: LoadedProfile, sandbox: Sandbox, progress: Callable[[str], None]) -> ProfileInForce:
     """The profile with the image that it runs in. Raises PrerequisiteError if the image cannot be had."""
-    source = ImageSource(
+    return profile.in_force(await sandbox.image(image_source(profile), progress))
+
+
+def image_source(profile: LoadedProfile) -> ImageSource:
+    """Where the profile's image comes from."""
+    return ImageSource(
         folder=profile.image_folder(),
         reference=profile.profile.image.reference,
         debian_packages=profile.profile.packages.debian,
         pypi_packages=profile.profile.packages.pypi,
     )
-    return profile.in_force(await sandbox.image(source, progress))
 
 
 def _fits(profile: LoadedProfile, submission: Submission) -> bool:

@@ -11,6 +11,7 @@ import pytest
 from grader import Graded, Runner, Submission, Task
 from grader.cli.console import Console
 from grader.cli.profiles import run_self_tests
+from grader.runner.programs import image_source
 from grader.runtimes import data_folder, find_profile
 from grader.sandbox.docker.engine import Engine
 from grader.sandbox.docker.images import ImageRecipe, Images
@@ -157,8 +158,7 @@ async def test_packages_of_a_profile_are_in_its_image_and_only_there(tmp_path: P
 async def _remove_image_of(profile: str, runtimes: Path) -> None:
     """Remove what was built for a profile. Fails if it was not built, or is not found again."""
     loaded = find_profile(profile, runtimes)
-    packages = loaded.profile.packages
-    recipe = ImageRecipe(loaded.name, loaded.image_folder(), None, packages.debian, packages.pypi)
+    recipe = ImageRecipe.of(loaded.name, image_source(loaded))
     engine = await Engine.connect()
     try:
         image = await Images(engine, data_folder("Dockerfiles"), lambda _: None).runtime(recipe, build=False)

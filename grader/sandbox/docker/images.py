@@ -20,6 +20,7 @@ import anyio
 from grader.core.canonical import digest
 from grader.core.reasons import ReasonCode
 from grader.errors import PrerequisiteError, SandboxError
+from grader.sandbox.base import ImageSource
 from grader.sandbox.docker.builds import BuildRequest, Progress, context_archive
 from grader.sandbox.docker.debian import DEBIAN_IMAGE, SUITE, make_debian
 from grader.sandbox.docker.engine import Engine
@@ -42,12 +43,17 @@ class ImageRecipe:
     """What a profile says of its image."""
 
     name: str
-    """The profile's, for tags and messages."""
+    """For tags and messages."""
     folder: Path | None = None
     """The folder with the Dockerfile; None if an image is named by digest."""
     reference: str | None = None
     debian: tuple[str, ...] = ()
     pypi: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, name: str, source: ImageSource) -> ImageRecipe:
+        """The recipe for where a profile's image comes from."""
+        return cls(name, source.folder, source.reference, source.debian_packages, source.pypi_packages)
 
 
 @dataclass(frozen=True, slots=True)

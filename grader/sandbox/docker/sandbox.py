@@ -92,8 +92,7 @@ class DockerSandbox:
         """The id of a profile's image, built now if it is not there. Raises PrerequisiteError."""
         opened = self._open()
         name = source.folder.name if source.folder is not None else (source.reference or "").partition("@")[0]
-        recipe = ImageRecipe(name, source.folder, source.reference, source.debian_packages, source.pypi_packages)
-        image = await Images(opened.host.engine, self._dockerfiles, progress).runtime(recipe)
+        image = await Images(opened.host.engine, self._dockerfiles, progress).runtime(ImageRecipe.of(name, source))
         opened.know(image)
         return image.image_id
 
