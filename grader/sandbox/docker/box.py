@@ -29,7 +29,6 @@ from grader.sandbox.docker.losses import BoxLoss, BoxLostError, is_out_of_memory
 from grader.sandbox.docker.policy import BoxPolicy, container_config
 from grader.sandbox.docker.reports import out_of_memory_outcome, report_of, request_of, too_long_to_send
 from grader.sandbox.docker.talk import PutError, Talk, TalkOverError
-from grader.sandbox.supervisor.conversation import WorkFile
 from grader.sandbox.supervisor.hello import Hello
 from grader.sandbox.supervisor.requests import RunRequest
 
@@ -66,7 +65,7 @@ class Box:
         self._is_closed = False
         self._removal = anyio.Lock()
         self._memory_at_first: int | None = None
-        self._last: tuple[BoxInvocation, RunRequest, list[WorkFile]] | None = None  # a repetition is the very same
+        self._last: tuple[BoxInvocation, RunRequest] | None = None  # a repetition is the very same
         self.container_id = container_id
         self.cpus: tuple[int, ...] = ()
         """The CPUs it is bound to."""
@@ -140,13 +139,12 @@ class Box:
             refused = too_long_to_send(asked)
             if refused is not None:
                 return refused
-            files = [WorkFile(file.path, file.content, file.executable) for file in asked.files]
-            self._last = (asked, request_of(asked), files)
-        _, request, files = self._last
+            self._last = (asked, request_of(asked))
+        _, request = self._last
         self.uses += 1
         started_ns = time.monotonic_ns()
         try:
-            result = await self._talk.run(request, asked.stdin, files, ear)
+            result = await self._talk.run(request, asked.stdin, asked.files, ear)
         except ValueError as error:
             return BoxReport(Failed(ReasonCode.BOX_LOST, f"the box does not take this: {error}", retryable=False))
         except PutError as error:

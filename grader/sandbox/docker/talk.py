@@ -17,7 +17,7 @@ from typing import TypeVar, cast
 from grader.sandbox.base import Ear, PortSeen
 from grader.sandbox.docker.box_runs import Tree
 from grader.sandbox.docker.connection import Connection, Stream
-from grader.sandbox.supervisor.conversation import Conversation, Event, WorkFile
+from grader.sandbox.supervisor.conversation import Conversation, Event
 from grader.sandbox.supervisor.frames import (
     Cleared,
     Counters,
@@ -119,9 +119,7 @@ class Talk:
         except TalkOverError:
             return False
 
-    async def run(
-        self, request: RunRequest, stdin: bytes, files: Sequence[WorkFile], ear: Ear | None = None
-    ) -> RunResult:
+    async def run(self, request: RunRequest, stdin: bytes, files: Tree, ear: Ear | None = None) -> RunResult:
         """One run. `ear` hears what comes to the request's port.
 
         Raises ValueError for a request that the box does not take, and then nothing was sent.

@@ -20,9 +20,10 @@ and after a `Fatal` event, the box is lost. Memory is bounded by the request's o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
+from grader.core.submission_files import SubmissionFile
 from grader.sandbox.supervisor import requests
 from grader.sandbox.supervisor.frames import (
     Cleared,
@@ -49,15 +50,6 @@ from grader.sandbox.supervisor.wire import PROTOCOL_VERSION, FrameReader
 
 FACTS_MAX: Final = 256
 FACTS_BYTES_MAX: Final = 2 << 20
-
-
-@dataclass(frozen=True, slots=True)
-class WorkFile:
-    """A file to lie in the work directory when the run starts."""
-
-    path: bytes
-    content: bytes
-    executable: bool = False
 
 
 Event = Hello | PutDone | Counters | StdinRoom | PortOpened | PortData | PortClosed | RunResult | Pong | Cleared | Fatal
@@ -104,7 +96,9 @@ class Conversation:
         self._puts.append(0)
         return requests.encode_put(path, content, executable=executable)
 
-    def begin(self, run_id: int, request: RunRequest, stdin: bytes = b"", files: Sequence[WorkFile] = ()) -> bytes:
+    def begin(
+        self, run_id: int, request: RunRequest, stdin: bytes = b"", files: Sequence[SubmissionFile] = ()
+    ) -> bytes:
         """A whole run up to its start. stdin beyond 16 MiB follows by `stdin_to_send`. Raises ValueError."""
         self._idle()
         stream = len(stdin) > STDIN_BUFFER_BYTES

@@ -18,8 +18,9 @@ from typing import Any, TypeVar
 import docker
 import pytest
 
+from grader.core.submission_files import SubmissionFile
 from grader.sandbox import supervisor
-from grader.sandbox.supervisor.conversation import Conversation, Event, WorkFile
+from grader.sandbox.supervisor.conversation import Conversation, Event
 from grader.sandbox.supervisor.hello import Hello
 from grader.sandbox.supervisor.requests import RunRequest
 from grader.sandbox.supervisor.results import RunResult
@@ -165,13 +166,17 @@ class Box:
             self.send(self.talk.stdin_to_send())
         raise TimeoutError(f"no {kind.__name__}: {self.events}")
 
-    def begin(self, *argv: str | bytes, stdin: bytes = b"", files: Sequence[WorkFile] = (), **limits: Any) -> None:
+    def begin(
+        self, *argv: str | bytes, stdin: bytes = b"", files: Sequence[SubmissionFile] = (), **limits: Any
+    ) -> None:
         arguments = tuple(a if isinstance(a, bytes) else a.encode() for a in argv)
         options: dict[str, Any] = {"wall_time_ns": 20 * SECOND} | limits
         request = RunRequest(arguments, **options)
         self.send(self.talk.begin(random.getrandbits(63) + 1, request, stdin, files))
 
-    def run(self, *argv: str | bytes, stdin: bytes = b"", files: Sequence[WorkFile] = (), **limits: Any) -> RunResult:
+    def run(
+        self, *argv: str | bytes, stdin: bytes = b"", files: Sequence[SubmissionFile] = (), **limits: Any
+    ) -> RunResult:
         self.begin(*argv, stdin=stdin, files=files, **limits)
         return self.until(RunResult)
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from grader.sandbox.supervisor.conversation import WorkFile
+from grader.core.submission_files import SubmissionFile
 from grader.sandbox.supervisor.frames import Cleared, Fatal, PutDone
 from grader.sandbox.supervisor.results import RunResult
 
@@ -343,7 +343,7 @@ def test_a_client_that_breaks_the_protocol(new_box: NewBox, garbage: bytes) -> N
 
 
 def test_work_files_that_do_not_fit_are_reported(box: Box) -> None:
-    box.begin("/probe", "exit", "0", files=[WorkFile(b"big", bytes(17 * MIB)), WorkFile(b"small", b"x")])
+    box.begin("/probe", "exit", "0", files=[SubmissionFile(b"big", bytes(17 * MIB)), SubmissionFile(b"small", b"x")])
     answers = [box.until(PutDone) for _ in range(2)]
     assert [(answer.step, answer.errno) for answer in answers] == [(4, 28), (4, 28)]
     box.until(RunResult)

@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from grader.sandbox.supervisor.conversation import WorkFile
+from grader.core.submission_files import SubmissionFile
 from grader.sandbox.supervisor.frames import Cleared, PutDone
 from grader.sandbox.supervisor.results import RunResult
 
@@ -136,7 +136,10 @@ def test_what_cannot_be_started(box: Box) -> None:
         result = box.run(argv)
         assert (result.start_step, result.start_errno) == ("exec", errno), argv
         assert (result.exit_code, result.signal) == (None, None)
-    executable = [WorkFile(b"odd", b"no program either\n", executable=True), WorkFile(b"bang", b"#!/missing\n", True)]
+    executable = [
+        SubmissionFile(b"odd", b"no program either\n", executable=True),
+        SubmissionFile(b"bang", b"#!/missing\n", True),
+    ]
     assert box.run("./odd", files=executable).start_errno == 8  # ENOEXEC: no shell comes to help
     assert box.run("./bang", files=executable).start_errno == 2
 
@@ -148,7 +151,11 @@ def test_a_name_is_looked_up_in_the_path_that_was_given(box: Box) -> None:
 
 
 def test_files_for_the_work_folder_are_the_programs_own(box: Box) -> None:
-    files = [WorkFile(b"a/b/data", b"1\n"), WorkFile(b"a/run", b"2", executable=True), WorkFile(b"odd\n\xff", b"3")]
+    files = [
+        SubmissionFile(b"a/b/data", b"1\n"),
+        SubmissionFile(b"a/run", b"2", executable=True),
+        SubmissionFile(b"odd\n\xff", b"3"),
+    ]
     result = box.probe("touch", "a/b/data", "a/new", "odd\n", files=files, collect=(b"a/run", b"odd\n\xff"))
     for name in ("a/b/data", "a/new"):
         for what in ("opened", "unlink done"):

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.core.captured import Captured
-from grader.sandbox.supervisor.conversation import Conversation, Event, WorkFile
+from grader.core.submission_files import SubmissionFile
+from grader.sandbox.supervisor.conversation import Conversation, Event
 from grader.sandbox.supervisor.frames import Counters, Fatal, Pong, ProtocolViolation, PutDone, StdinRoom
 from grader.sandbox.supervisor.hello import Hello
 from grader.sandbox.supervisor.requests import STDIN_BUFFER_BYTES, RunRequest
@@ -100,7 +101,7 @@ def test_stdin_is_streamed_in_the_room_there_is() -> None:
 def test_counters_pongs_and_puts() -> None:
     talk = ready()
     talk.put(b"a", b"x")
-    talk.begin(RUN, REQUEST, files=[WorkFile(b"w", b"y")])
+    talk.begin(RUN, REQUEST, files=[SubmissionFile(b"w", b"y")])
     assert talk.puts_pending == 2
     talk.ping(77)
     events = talk.feed(
