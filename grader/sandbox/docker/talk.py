@@ -1,6 +1,6 @@
 """A talk with a box's supervisor over its attached stream: one question at a time, each with an end.
 
-What arrives is handed to the conversation from the event loop's own callback, and the one who asked is woken when the
+What arrives is handed to the dialogue from the event loop's own callback, and the one who asked is woken when the
 whole answer is there: a run costs one wait. Everything that ends the talk (the stream's end, a violation of the
 protocol, the supervisor's own last word, no answer in time) is one `TalkOverError`, and closes the stream.
 """
@@ -17,7 +17,7 @@ from typing import TypeVar, cast
 from grader.sandbox.base import Ear, PortSeen
 from grader.sandbox.docker.box_runs import Tree
 from grader.sandbox.docker.connection import Connection, Stream
-from grader.sandbox.supervisor.conversation import Conversation, Event
+from grader.sandbox.supervisor.dialogue import Dialogue, Event
 from grader.sandbox.supervisor.frames import (
     Cleared,
     Counters,
@@ -58,7 +58,7 @@ class Talk:
     """The client's end of one box. Not for use by two tasks at once."""
 
     def __init__(self) -> None:
-        self._conversation = Conversation(os.urandom(16))
+        self._dialogue = Dialogue(os.urandom(16))
         self._loop = asyncio.get_running_loop()
         self._connection: Connection | None = None
         self._wanted: type[Event] | None = None
@@ -89,13 +89,13 @@ class Talk:
 
     async def hello(self) -> Hello:
         """Greet the box, and get its facts."""
-        return await self._ask(self._conversation.hello(), Hello, ANSWER_WITHIN_S)
+        return await self._ask(self._dialogue.hello(), Hello, ANSWER_WITHIN_S)
 
     async def ping(self, within_s: float = 2.0) -> bool:
         """Whether the box answers; one that does not is given up."""
         token = secrets.randbits(63)
         try:
-            return (await self._ask(self._conversation.ping(token), Pong, within_s)).token == token
+            return (await self._ask(self._dialogue.ping(token), Pong, within_s)).token == token
         except TalkOverError:
             return False
 
@@ -103,19 +103,19 @@ class Talk:
         """Put files into `/submission`. Raises PutError for the first that could not be written."""
         for start in range(0, len(tree), PUT_AHEAD):
             files = tree[start : start + PUT_AHEAD]
-            frames = [self._conversation.put(f.path, f.content, executable=f.executable) for f in files]
+            frames = [self._dialogue.put(f.path, f.content, executable=f.executable) for f in files]
             size = sum(len(frame) for frame in frames)
             self._put.clear()
             within_s = ANSWER_WITHIN_S + size / SLOWEST_BYTES_PER_S
             # A ping behind the files is answered after them.
-            frames.append(self._conversation.ping(start))
+            frames.append(self._dialogue.ping(start))
             await self._ask(b"".join(frames), Pong, within_s)
             self._check_put([file.path for file in files])
 
     async def clear(self) -> bool:
         """Empty `/submission`; whether it could be done."""
         try:
-            return (await self._ask(self._conversation.clear(), Cleared, ANSWER_WITHIN_S)).errno == 0
+            return (await self._ask(self._dialogue.clear(), Cleared, ANSWER_WITHIN_S)).errno == 0
         except TalkOverError:
             return False
 
@@ -129,7 +129,7 @@ class Talk:
         self.counters = None
         self._put.clear()
         self._ear = ear
-        frames = self._conversation.begin(secrets.randbits(62) + 1, request, stdin, files)
+        frames = self._dialogue.begin(secrets.randbits(62) + 1, request, stdin, files)
         size = len(frames) + len(stdin) + request.stdout_keep_bytes + request.collect_total_bytes
         size += request.port.most_bytes if request.port is not None else 0
         within_s = 3 * request.wall_time_ns / 1e9 + GRACE_S + size / SLOWEST_BYTES_PER_S
@@ -184,14 +184,14 @@ class Talk:
     def _received(self, data: bytes) -> None:
         self._heard_s = self._loop.time()
         try:
-            events = self._conversation.feed(data)
+            events = self._dialogue.feed(data)
         except ProtocolViolation as error:
             self._end(error.message)
             return
         for event in events:
             self._take(event)
         if any(isinstance(event, PortData) for event in events) and self._connection is not None:
-            self._connection.send(self._conversation.port_seen())
+            self._connection.send(self._dialogue.port_seen())
 
     def _take(self, event: Event) -> None:
         if isinstance(event, Counters):
@@ -211,7 +211,7 @@ class Talk:
             self._end(f"an answer that nobody asked for: {type(event).__name__}")
 
     def _send_stdin(self) -> None:
-        while self._connection is not None and (frames := self._conversation.stdin_to_send()):
+        while self._connection is not None and (frames := self._dialogue.stdin_to_send()):
             self._connection.send(frames)
 
     def _hear(self, event: PortOpened | PortData | PortClosed) -> None:
@@ -221,9 +221,9 @@ class Talk:
         reply = self._ear.hear(event.connection, event.data if isinstance(event, PortData) else b"")
         ends = isinstance(event, PortClosed)
         if reply.data or reply.closes or ends:
-            self._connection.send(self._conversation.say(event.connection, reply.data, close=reply.closes or ends))
+            self._connection.send(self._dialogue.say(event.connection, reply.data, close=reply.closes or ends))
         if reply.ends_port:
-            self._connection.send(self._conversation.say(0, b"", close=True))
+            self._connection.send(self._dialogue.say(0, b"", close=True))
 
     def _check_put(self, paths: Sequence[bytes]) -> None:
         for path, done in zip(paths, self._put, strict=False):

@@ -4,7 +4,7 @@ PROTOCOL.md is the specification. A program may have taken the box over, so noth
 a fixed maximum, nothing is allocated from a declared size, and everything malformed raises `ProtocolViolation`.
 
 The frames are in `frames.py`, putting a run's output together in `results.py`; what may follow what is
-`conversation.py`, and a client normally needs only that.
+`dialogue.py`, and a client normally needs only that.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ import pytest
 
 from grader.core.submission_files import SubmissionFile
 from grader.sandbox import supervisor
-from grader.sandbox.supervisor.conversation import Conversation, Event
+from grader.sandbox.supervisor.dialogue import Dialogue, Event
 from grader.sandbox.supervisor.hello import Hello
 from grader.sandbox.supervisor.requests import RunRequest
 from grader.sandbox.supervisor.results import RunResult
@@ -124,7 +124,7 @@ class Box:
         self._stream = stream
         self.socket.settimeout(60)
         client.start(self.id)
-        self.talk = Conversation(os.urandom(16))
+        self.talk = Dialogue(os.urandom(16))
         self.events: list[Event] = []
         self._waiting: list[Event] = []
         self._held = b""

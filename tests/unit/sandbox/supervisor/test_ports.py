@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from grader.sandbox.base import Port
 from grader.sandbox.supervisor import requests
-from grader.sandbox.supervisor.conversation import Conversation
+from grader.sandbox.supervisor.dialogue import Dialogue
 from grader.sandbox.supervisor.frames import PortClosed, PortData, PortOpened, ProtocolViolation
 from grader.sandbox.supervisor.requests import RunRequest
 from grader.sandbox.supervisor.results import RunResult
@@ -22,8 +22,8 @@ NONCE = bytes(range(16))
 PORT = Port(4318, connections_at_once=4, connections_in_all=3, most_bytes=20)
 
 
-def running(port: Port | None = PORT) -> Conversation:
-    talk = Conversation(NONCE)
+def running(port: Port | None = PORT) -> Dialogue:
+    talk = Dialogue(NONCE)
     talk.hello()
     talk.feed(box_side.hello(NONCE))
     talk.begin(RUN, RunRequest((b"/true",), port=port))
@@ -47,7 +47,7 @@ def sums(connections: int = 0, sent: int = 0) -> bytes:
 
 
 def test_a_port_is_asked_for_after_the_request_and_before_the_start() -> None:
-    talk = Conversation(NONCE)
+    talk = Dialogue(NONCE)
     talk.hello()
     talk.feed(box_side.hello(NONCE))
     sent = talk.begin(RUN, RunRequest((b"/true",), port=PORT))

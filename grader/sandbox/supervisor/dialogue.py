@@ -2,7 +2,7 @@
 
 The order of calls, with `send` and `receive` being the caller's I/O:
 
-1. `talk = Conversation(nonce)` with 16 random bytes; `send(talk.hello())`.
+1. `talk = Dialogue(nonce)` with 16 random bytes; `send(talk.hello())`.
 2. Until a `Hello` comes: `for event in talk.feed(receive()): ...`. Compare it with the policy.
 3. `send(talk.put(path, content, executable=...))` for files of /submission. Each gives a `PutDone` in due time; they
    need not be waited for, but `talk.puts_pending` must be 0 before a run counts as prepared.
@@ -55,7 +55,7 @@ FACTS_BYTES_MAX: Final = 2 << 20
 Event = Hello | PutDone | Counters | StdinRoom | PortOpened | PortData | PortClosed | RunResult | Pong | Cleared | Fatal
 
 
-class Conversation:
+class Dialogue:
     """The state of the talk with one box. See the module's text for the order of calls."""
 
     def __init__(self, nonce: bytes) -> None:

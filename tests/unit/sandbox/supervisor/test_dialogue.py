@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from grader.core.captured import Captured
 from grader.core.submission_files import SubmissionFile
-from grader.sandbox.supervisor.conversation import Conversation, Event
+from grader.sandbox.supervisor.dialogue import Dialogue, Event
 from grader.sandbox.supervisor.frames import Counters, Fatal, Pong, ProtocolViolation, PutDone, StdinRoom
 from grader.sandbox.supervisor.hello import Hello
 from grader.sandbox.supervisor.requests import STDIN_BUFFER_BYTES, RunRequest
@@ -26,15 +26,15 @@ NONCE = bytes(range(16))
 REQUEST = RunRequest((b"/true",), stdout_keep_bytes=10, stderr_keep_bytes=4)
 
 
-def ready() -> Conversation:
-    talk = Conversation(NONCE)
+def ready() -> Dialogue:
+    talk = Dialogue(NONCE)
     talk.hello()
     (hello,) = talk.feed(box_side.hello(NONCE))
     assert isinstance(hello, Hello)
     return talk
 
 
-def running(request: RunRequest = REQUEST, stdin: bytes = b"") -> Conversation:
+def running(request: RunRequest = REQUEST, stdin: bytes = b"") -> Dialogue:
     talk = ready()
     talk.begin(RUN, request, stdin)
     return talk
@@ -117,7 +117,7 @@ def test_counters_pongs_and_puts() -> None:
 
 def test_one_thing_at_a_time() -> None:
     with pytest.raises(RuntimeError):
-        Conversation(NONCE).put(b"a", b"")
+        Dialogue(NONCE).put(b"a", b"")
     talk = running()
     for call in (lambda: talk.put(b"a", b""), talk.clear, lambda: talk.begin(2, REQUEST)):
         with pytest.raises(RuntimeError):
@@ -126,7 +126,7 @@ def test_one_thing_at_a_time() -> None:
 
 def test_fatal_can_come_at_any_time() -> None:
     fatal = frame(145, struct.pack("<II", 1, 0) + b"no", 0)
-    assert Conversation(NONCE).feed(fatal) == [Fatal(1, 0, "no")]
+    assert Dialogue(NONCE).feed(fatal) == [Fatal(1, 0, "no")]
     assert running().feed(fatal) == [Fatal(1, 0, "no")]
 
 
@@ -147,7 +147,7 @@ def test_fatal_can_come_at_any_time() -> None:
     ],
 )
 def test_a_handshake_that_is_none(data: bytes) -> None:
-    talk = Conversation(NONCE)
+    talk = Dialogue(NONCE)
     talk.hello()
     with pytest.raises(ProtocolViolation):
         talk.feed(data)
