@@ -179,7 +179,7 @@ async def test_a_missing_image_is_named_as_such(engine: Engine, image: RuntimeIm
 async def test_a_refusal_is_told_in_the_engines_own_words(engine: Engine, image: RuntimeImage) -> None:
     refused = config(image, "true")
     refused["HostConfig"] = {"Memory": 1}
-    with pytest.raises(SandboxError, match="create a container: .*[Mm]emory"):
+    with pytest.raises(SandboxError, match=r"create a container: .*[Mm]emory"):
         await engine.create(refused)
 
 
