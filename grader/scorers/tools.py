@@ -143,6 +143,8 @@ def _at_most(requirement: ToolCallRequirement, most: int, fit: Fit, evidence: To
             return Part(Tri.UNDETERMINED, text, fit.doubt.code)
         text = f"{full} may have been executed more than {_times(most)}: {_SAME}"
         return Part(Tri.UNDETERMINED, text, ReasonCode.EVIDENCE_INCOMPLETE)
+    if most == 0:
+        return evidence.absence(Tri.TRUE, ReasonCode.TOOL_COUNT, f"{full} was not executed", f"no {full} was seen")
     fact = f"{full} was executed at most {_times(most)}"
     return evidence.absence(Tri.TRUE, ReasonCode.TOOL_COUNT, fact, f"not more than {most} of {full} were seen")
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from tests.unit.traces.otlp_samples import S
-from tests.unit.traces.vocabularies.scored import called, excluded, not_called, nothing_but, of, oi, once
+from tests.unit.traces.vocabularies.scored import called, evidence, excluded, not_called, nothing_but, of, oi, once
 
 LLAMA, CREW, SMOL = (f"openinference.instrumentation.{name}" for name in ("llama_index", "crewai", "smolagents"))
 ONE = json.dumps({"city": {"type": "string", "description": "a city"}})
@@ -65,3 +65,26 @@ def test_the_final_answer_of_smolagents_is_none_even_where_the_scope_was_lost() 
         assert excluded(of(answer)) == [("final_answer", "output_function")]
         assert nothing_but(of(answer)) == "true"
     assert not_called(of(S(2, attributes=oi("final_answer", {"a": 1}))), "final_answer") == "false tool.forbidden"
+
+
+def test_llamaindex_gives_the_context_of_its_workflow_which_is_no_argument_of_the_model() -> None:
+    given = {"kwargs": {"city": "Oslo", "ctx": "<workflows.context.Context object at 0x7fef23003cd0>"}}
+    assert evidence(of(tool(given, LLAMA))).calls[0].arguments.as_object() == {"city": "Oslo"}
+    repeated = json.dumps({"tool_name": "weather", "raw_input": {"args": [], "kwargs": {"city": "Rome"}}})
+    span = S(2, "weather", attributes=oi("weather", given, output__value=repeated), scope=LLAMA)
+    assert called(of(span), "weather", city="Rome") == "true"
+
+
+def test_a_call_that_python_refused_and_a_handoff_are_none_of_llamaindex() -> None:
+    def failed(message: str) -> list[S]:
+        event = ("exception", {"exception.type": "TypeError", "exception.message": message})
+        attributes = oi("weather", {"kwargs": {"town": 7}}, tool__parameters=ONE_SCHEMA)
+        return of(S(2, attributes=attributes, events=[event], status=2, scope=LLAMA))
+
+    assert not_called(failed("weather() got an unexpected keyword argument 'town'"), "weather") == "true"
+    assert not_called(failed("Tools.weather() missing 1 required positional argument: 'city'"), "weather") == "true"
+    assert called(failed("unsupported operand type(s) for +"), "weather") == "true"
+    assert called(failed("helper() missing 1 required positional argument: 'x'"), "weather") == "true"
+    described = "Useful for handing off to another agent.\nIf you are ..."
+    handoff = of(S(2, attributes=oi("handoff", {"kwargs": {}}, tool__description=described), scope=LLAMA))
+    assert (nothing_but(handoff), excluded(handoff)) == ("true", [("handoff", "handoff")])
