@@ -8,7 +8,7 @@ The rules, each of them careful: unsure means that both are kept and the pair is
 3. A tool span right inside another of the same tool (no agent or model between), with the same arguments, or of another
    scope or transport layer: one call, if it is the only one inside. Otherwise the outer one is marked.
 4. Spans of different scopes side by side, same tool, overlapping, not different arguments, without two different call
-   ids: marked.
+   ids: marked, unless one of them is one call already with a span of the other's scope.
 Names are the same tool when they are equal or one is the other with a server before it (`mcp__server__tool`,
 `server/tool`).
 """
@@ -119,9 +119,12 @@ def _side_by_side(spans: dict[int, list[ToolSpan]], groups: _Groups) -> None:
     for records in spans.values():
         for name in records[0].facts.names:
             by_name[name.rsplit("__", 1)[-1].rsplit("/", 1)[-1]].append(records[0])
+    scopes: dict[int, set[str]] = defaultdict(set)
+    for span, records in spans.items():
+        scopes[groups.find(span)].add(records[0].scope)
     for same in by_name.values():
         if len({record.scope for record in same}) > 1:
-            _sweep_scopes(same, groups)
+            _sweep_scopes(same, groups, scopes)
 
 
 def _sweep(same: list[ToolSpan], groups: _Groups) -> None:
@@ -137,14 +140,19 @@ def _sweep(same: list[ToolSpan], groups: _Groups) -> None:
             reach = record
 
 
-def _sweep_scopes(same: list[ToolSpan], groups: _Groups) -> None:
-    """Pairs of different scopes, one to one in order of time, that overlap: marked."""
+def _sweep_scopes(same: list[ToolSpan], groups: _Groups, scopes: dict[int, set[str]]) -> None:
+    """Pairs of different scopes, one to one in order of time, that overlap: marked.
+
+    Not a span that is one call already with another span of the other's scope: it has found its counterpart.
+    """
     waiting: dict[str, deque[ToolSpan]] = defaultdict(deque[ToolSpan])
     for record in sorted((one for one in same if one.start_ns is not None), key=_by_start):
         for scope, queue in waiting.items():
             while queue and not _overlap(queue[0], record):
                 queue.popleft()
-            if scope != record.scope and queue and _may_be_one(queue[0], record, groups):
+            if scope in scopes[groups.find(record.span)] or not queue:
+                continue
+            if record.scope not in scopes[groups.find(queue[0].span)] and _may_be_one(queue[0], record, groups):
                 groups.doubt(queue.popleft().span, record.span)
                 break
         else:

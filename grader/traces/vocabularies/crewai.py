@@ -7,6 +7,7 @@ Source: openinference-instrumentation-crewai `_wrappers.py` and `_event_listener
 from __future__ import annotations
 
 from grader.core.tool_arguments import ContentRules
+from grader.core.tool_calls import ExclusionReason
 from grader.traces.arguments import bound_arguments
 from grader.traces.span import Span
 from grader.traces.vocabularies.base import Reading, Role
@@ -21,11 +22,14 @@ class CrewAI:
     marks = frozenset[str]()
 
     def read(self, span: Span, rules: ContentRules) -> Reading | None:
-        """Tools with the arguments of the call."""
+        """Tools with the arguments of the call, and calls that were refused for them."""
         attributes = span.attributes
         name = attributes.text(TOOL_NAME)
         if "crewai" not in span.scope.lower() or name is None or attributes.text(KIND) != "TOOL":
             return None
+        if span.failed and span.status_message.startswith(f"Tool '{name}' arguments validation failed"):
+            why = ExclusionReason.INVALID_ARGUMENTS
+            return Reading(Role.EXCLUDED, self.name, name=name, why_excluded=why, detail=span.status_message[:200])
         return Reading(
             Role.TOOL,
             self.name,

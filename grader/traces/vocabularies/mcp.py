@@ -7,6 +7,7 @@ in `request`. A tool that reports an error was executed; one that the server doe
 
 from __future__ import annotations
 
+import re
 from typing import cast
 
 from grader.core.tool_arguments import NOT_RECORDED, ContentRules
@@ -17,6 +18,7 @@ from grader.traces.vocabularies.base import Reading, Role
 from grader.traces.vocabularies.proposals import trusted_id
 
 _METHOD = "mcp.method.name"
+_SPAN_NAME = re.compile(r"(?:MCP send )?tools/call (\S{1,300})\Z")
 _RPC_CODES = ("rpc.response.status_code", "rpc.jsonrpc.error_code", "error.type")
 _DISPATCH_ERRORS = {"-32601": ExclusionReason.NOT_FOUND, "-32602": ExclusionReason.INVALID_ARGUMENTS}
 _REFUSALS = (
@@ -54,6 +56,10 @@ class MCP:
         params = request.get("params")
         given = cast("dict[str, object]", params) if isinstance(params, dict) else {}
         named = given.get("name", span.attributes.get("gen_ai.tool.name"))
+        if named is None:
+            # By the conventions the span is named after the method and its target.
+            match = _SPAN_NAME.match(span.name)
+            named = match[1] if match is not None else None
         name = named if isinstance(named, str) and named else None
         refused = _refusal(span)
         if refused is not None:

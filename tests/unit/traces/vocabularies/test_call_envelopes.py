@@ -88,3 +88,11 @@ def test_a_call_that_python_refused_and_a_handoff_are_none_of_llamaindex() -> No
     described = "Useful for handing off to another agent.\nIf you are ..."
     handoff = of(S(2, attributes=oi("handoff", {"kwargs": {}}, tool__description=described), scope=LLAMA))
     assert (nothing_but(handoff), excluded(handoff)) == ("true", [("handoff", "handoff")])
+
+
+def test_crewai_says_that_it_refused_the_arguments() -> None:
+    message = "Tool 'weather' arguments validation failed: 1 validation error for Weather"
+    refused = S(2, attributes=oi("weather", {"town": 7}), status=2, message=message, scope=CREW)
+    assert (not_called(of(refused), "weather"), excluded(of(refused))) == ("true", [("weather", "invalid_arguments")])
+    failed = S(2, attributes=oi("weather", {"city": "Oslo"}), status=2, message="no such town", scope=CREW)
+    assert called(of(failed), "weather", city="Oslo") == "true"

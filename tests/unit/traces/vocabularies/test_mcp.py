@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from tests.unit.traces.otlp_samples import S, tool
-from tests.unit.traces.vocabularies.scored import called, excluded, not_called, nothing_but, of, once
+from tests.unit.traces.vocabularies.scored import called, evidence, excluded, not_called, nothing_but, of, once
 
 LOGFIRE = "logfire.mcp"
 
@@ -70,3 +70,26 @@ def test_what_the_server_refused_did_not_run_and_what_failed_did() -> None:
 def test_a_remote_call_of_something_else_is_not_looked_at() -> None:
     spans = of(S(2, attributes={"rpc.method": "tools/call", "rpc.system": "grpc"}, scope="grpc"))
     assert nothing_but(spans) == "true"
+
+
+def sdk(number: int, parent: int, name: str, **more: object) -> S:
+    found: dict[str, object] = {"mcp.method.name": "tools/call", **{k.replace("__", "."): v for k, v in more.items()}}
+    return S(number, name, parent, attributes=found, scope="mcp-python-sdk")
+
+
+def test_the_client_of_the_python_sdk_names_the_tool_in_the_name_of_its_span() -> None:
+    spans = of(sdk(2, 1, "MCP send tools/call send"), sdk(3, 2, "tools/call send", gen_ai__tool__name="send"))
+    assert once(spans, "send") == "true"
+    assert nothing_but(spans, "send") == "true"
+    assert not_called(of(sdk(2, 1, "something else")), "send") == "undetermined evidence.incomplete"
+
+
+def test_parallel_calls_in_three_layers_are_as_many_calls() -> None:
+    def layers(number: int, to: str) -> list[S]:
+        outer = tool(number, "send", arguments={"to": to}, scope="agents", start=1, end=9)
+        inner = sdk(number + 1, number, "MCP send tools/call send")
+        return [outer, inner, sdk(number + 2, number + 1, "tools/call send", gen_ai__tool__name="send")]
+
+    spans = of(*layers(10, "ann"), *layers(20, "bob"), *layers(30, "zoe"))
+    assert [call.maybe_same_as for call in evidence(spans).calls] == [None, None, None]
+    assert called(spans, "send", to="zoe") == "true"
