@@ -29,7 +29,7 @@ from grader.sandbox.docker.losses import BoxLoss, BoxLostError, is_out_of_memory
 from grader.sandbox.docker.policy import BoxPolicy, container_config
 from grader.sandbox.docker.reports import out_of_memory_outcome, report_of, request_of, too_long_to_send
 from grader.sandbox.docker.talk import PutError, Talk, TalkOverError
-from grader.sandbox.supervisor.hello import Hello
+from grader.sandbox.supervisor.dialogue import Hello
 from grader.sandbox.supervisor.requests import RunRequest
 
 GROWTH_ALLOWED_BYTES = 32 * 2**20

@@ -17,7 +17,7 @@ from typing import TypeVar, cast
 from grader.sandbox.base import Ear, PortSeen
 from grader.sandbox.docker.box_runs import Tree
 from grader.sandbox.docker.connection import Connection, Stream
-from grader.sandbox.supervisor.dialogue import Dialogue, Event
+from grader.sandbox.supervisor.dialogue import Dialogue, Event, Hello
 from grader.sandbox.supervisor.frames import (
     Cleared,
     Counters,
@@ -30,7 +30,6 @@ from grader.sandbox.supervisor.frames import (
     PutDone,
     StdinRoom,
 )
-from grader.sandbox.supervisor.hello import Hello
 from grader.sandbox.supervisor.requests import RunRequest
 from grader.sandbox.supervisor.results import RunResult
 

@@ -19,8 +19,8 @@ and after a `Fatal` event, the box is lost. Memory is bounded by the request's o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from grader.core.submission_files import SubmissionFile
@@ -43,13 +43,26 @@ from grader.sandbox.supervisor.frames import (
     StdinRoom,
     need,
 )
-from grader.sandbox.supervisor.hello import Hello
 from grader.sandbox.supervisor.requests import STDIN_BUFFER_BYTES, RunRequest
 from grader.sandbox.supervisor.results import RunPieces, RunResult
 from grader.sandbox.supervisor.wire import PROTOCOL_VERSION, FrameReader
 
 FACTS_MAX: Final = 256
 FACTS_BYTES_MAX: Final = 2 << 20
+
+
+@dataclass(frozen=True)
+class Hello:
+    """The handshake's facts: what the box read about itself, as raw texts. What they mean is the policy's to decide.
+
+    They are interpreted outside, so that a box has no say in how they are read.
+    """
+
+    version: int
+    files: Mapping[str, bytes]
+    """Every fact by its name: a path as the box read it, or a name such as `affinity.cpus`."""
+    errors: Mapping[str, int]
+    """errno of what it could not read."""
 
 
 Event = Hello | PutDone | Counters | StdinRoom | PortOpened | PortData | PortClosed | RunResult | Pong | Cleared | Fatal

@@ -20,8 +20,7 @@ import pytest
 
 from grader.core.submission_files import SubmissionFile
 from grader.sandbox import supervisor
-from grader.sandbox.supervisor.dialogue import Dialogue, Event
-from grader.sandbox.supervisor.hello import Hello
+from grader.sandbox.supervisor.dialogue import Dialogue, Event, Hello
 from grader.sandbox.supervisor.requests import RunRequest
 from grader.sandbox.supervisor.results import RunResult
 
@@ -131,6 +130,15 @@ class Box:
         self.stderr = b""
         self.send(self.talk.hello())
         self.hello = self.until(Hello)
+
+    def fact(self, *names: str) -> str:
+        """What the box read about itself, by the first of these names that it has (cgroup versions differ)."""
+        return next(self.hello.files[name] for name in names if name in self.hello.files).decode().strip()
+
+    def status(self) -> dict[str, str]:
+        """The fields of its /proc/1/status, before the supervisor changed anything."""
+        pairs = (line.partition(":") for line in self.fact("/proc/1/status").splitlines())
+        return {name: value.strip() for name, _, value in pairs}
 
     def send(self, data: bytes) -> None:
         self.socket.sendall(data)

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from grader.core.captured import Captured
 from grader.core.submission_files import SubmissionFile
-from grader.sandbox.supervisor.dialogue import Dialogue, Event
+from grader.sandbox.supervisor.dialogue import Dialogue, Event, Hello
 from grader.sandbox.supervisor.frames import Counters, Fatal, Pong, ProtocolViolation, PutDone, StdinRoom
-from grader.sandbox.supervisor.hello import Hello
 from grader.sandbox.supervisor.requests import STDIN_BUFFER_BYTES, RunRequest
 from grader.sandbox.supervisor.results import Kept, KeptFile, RunResult
 
