@@ -45,6 +45,19 @@ def only_result(events: list[Event]) -> RunResult:
     return result
 
 
+def test_facts_are_handed_on_as_they_came_and_what_could_not_be_read_with_its_errno() -> None:
+    def fact(name: bytes, content: bytes, errno: int = 0) -> bytes:
+        return frame(130, struct.pack("<IHH", errno, len(name), 0) + name + content, 0)
+
+    greeting, end = box_side.hello(NONCE).removesuffix(frame(131, run_id=0)), frame(131, run_id=0)
+    talk = Dialogue(NONCE)
+    talk.hello()
+    facts = fact(b"/proc/1/status", b"", 13) + fact(b"scrub.mount", b"/tmp") + fact(b"scrub.mount", b"/work")
+    (hello,) = talk.feed(greeting + facts + end)
+    assert isinstance(hello, Hello)
+    assert (hello.files, hello.errors) == ({"scrub.mount": b"/tmp\n/work"}, {"/proc/1/status": 13})
+
+
 def test_a_run_from_hello_to_result() -> None:
     talk = running()
     assert talk.running == RUN
