@@ -10,6 +10,7 @@ that did not happen, and evidence called complete in which one that did happen i
 
 from __future__ import annotations
 
+import functools
 import gzip
 import json
 import sys
@@ -84,6 +85,9 @@ class Reading:
         if column == "duplicates":
             extra = len(self.payload.calls) - len(self.truth["calls"])
             doubtful = [call.names[0] for call in self.payload.calls if call.maybe_same_as is not None]
+            ids = [call.call_id for call in self.payload.calls if call.call_id is not None]
+            if len(ids) != len(set(ids)):
+                found[WRONG] = ["two executions with one id"]
             if extra > 0 or doubtful:
                 found[WRONG] = doubtful or [f"{extra} too many"]
             return found
@@ -99,7 +103,7 @@ class Reading:
         if call is None:
             return RIGHT  # told in the column of names
         if column == "id":
-            return NOT_RECORDED if call.call_id is None else _verdict(call.call_id == self._id(one))
+            return NOT_RECORDED if call.call_id is None else _verdict(call.call_id in self._ids(one))
         if column == "arguments":
             is_recorded = call.arguments.state is ArgumentState.RECORDED
             return _verdict(_same_arguments(call, one)) if is_recorded else NOT_RECORDED
@@ -119,11 +123,11 @@ class Reading:
         is_said = all(any(form in said for form in _forms(word)) for word in wanted)
         return RIGHT if call.failed is not None and is_said else NOT_RECORDED
 
-    def _id(self, one: dict[str, Any]) -> str | None:
-        """The id by which the model asked for an execution."""
+    def _ids(self, one: dict[str, Any]) -> set[str]:
+        """The ids by which the model asked for an execution like this one."""
         turns: list[list[dict[str, Any]]] = [turn for turn in self.truth["turns"] if not isinstance(turn, str)]
         wanted = (one["tool"], one["arguments"])
-        return next((c["id"] for turn in turns for c in turn if (c["name"], c["arguments"]) == wanted), None)
+        return {c["id"] for turn in turns for c in turn if (c["name"], c["arguments"]) == wanted}
 
 
 def _verdict(is_right: bool) -> str:
@@ -167,13 +171,14 @@ def read(data: bytes) -> tuple[ToolsPayload, dict[str, ExecutionStep]]:
     return payload, {step.span: step for step in steps}
 
 
-def compared(folder: Path) -> list[Reading]:
-    """All scenarios of a recording."""
+@functools.cache
+def compared(folder: Path) -> tuple[Reading, ...]:
+    """All scenarios of a recording, in a fixed order."""
     truth = json.loads((folder / "truth.json").read_text(encoding="utf-8"))
-    return [
+    return tuple(
         Reading(name, *read(gzip.decompress(export_of(folder, name).read_bytes())), scenario)
-        for name, scenario in truth["scenarios"].items()
-    ]
+        for name, scenario in sorted(truth["scenarios"].items())
+    )
 
 
 def versions(folder: Path) -> dict[str, str]:

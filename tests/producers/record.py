@@ -224,20 +224,29 @@ def _calls(lines: str) -> list[dict[str, Any]]:
     return sorted(calls.values(), key=lambda call: call["started_ns"])
 
 
-def record(program: Path, into: Path, python: Path | None = None) -> dict[str, Any]:
-    """Make the recording of a program, replacing an older one; its truth. Raises RecordingError if that fails."""
+def record(program: Path, into: Path, python: Path | None = None, only: str | None = None) -> dict[str, Any]:
+    """Make the recording of a program; its truth. Raises RecordingError if that fails.
+
+    It replaces an older one, or adds the scenario `only` to it, when that was made with the same versions.
+    """
+    target = into / program.stem
     with tempfile.TemporaryDirectory(prefix="grader-producers-") as folder:
         environment = Environment(program, Path(folder) / "it", python)
         environment.install()
         exports: dict[str, bytes] = {}
         truth: dict[str, Any] = {"versions": environment.versions(), "scenarios": {}}
-        for scenario in environment.scenarios():
+        for scenario in environment.scenarios() if only is None else [only]:
             export, played = environment.play(scenario)
             if export:  # A process that was killed may have sent nothing.
                 exports[scenario], truth["scenarios"][scenario] = export, played
-    target = into / program.stem
-    shutil.rmtree(target, ignore_errors=True)
-    target.mkdir(parents=True)
+    if only is None:
+        shutil.rmtree(target, ignore_errors=True)
+        target.mkdir(parents=True)
+    else:
+        known = json.loads((target / "truth.json").read_text(encoding="utf-8"))
+        if known["versions"] != truth["versions"]:
+            raise RecordingError(f"{target.name} was made with {known['versions']}: make all of it again")
+        truth["scenarios"] = {**known["scenarios"], **truth["scenarios"]}
     for scenario, export in exports.items():
         kind = "jsonl" if export[:1] == b"{" else "pb"
         (target / f"{scenario}.{kind}.gz").write_bytes(gzip.compress(export, mtime=0))
@@ -250,10 +259,11 @@ def main() -> None:
     parser.add_argument("program", nargs="*", help="names without .py; default: all")
     parser.add_argument("--into", type=Path, default=RECORDED)
     parser.add_argument("--python", type=Path, help="an interpreter that has the libraries: nothing is installed")
+    parser.add_argument("--only", metavar="SCENARIO", help="add this scenario to what is recorded")
     chosen = parser.parse_args()
     for program in programs():
         if not chosen.program or program.stem in chosen.program:
-            truth = record(program, chosen.into, chosen.python.absolute() if chosen.python else None)
+            truth = record(program, chosen.into, chosen.python.absolute() if chosen.python else None, chosen.only)
             print(program.stem, truth["versions"], *truth["scenarios"], flush=True)
 
 

@@ -4,10 +4,6 @@
 """Google ADK with OpenInference's instrumentation, sent to where OTEL_EXPORTER_OTLP_ENDPOINT says."""
 
 # [set up]
-import os
-
-os.environ["ADK_CAPTURE_MESSAGE_CONTENT_IN_SPANS"] = "true"
-
 from openinference.instrumentation.google_adk import GoogleADKInstrumentor
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace import TracerProvider

@@ -46,8 +46,8 @@ class Scenario:
     turns: tuple[Turn, ...]
 
 
-def weather(city: str) -> Call:
-    return Call("weather", {"city": city})
+def weather(city: str, number: int = 0) -> Call:
+    return Call("weather", {"city": city}, number)
 
 
 def turns_of(name: str, special: Special) -> tuple[Turn, ...] | None:
@@ -58,7 +58,7 @@ def turns_of(name: str, special: Special) -> tuple[Turn, ...] | None:
 
 def _as_offered(turn: Turn, special: Special) -> Turn:
     if not isinstance(turn, str):
-        return tuple(Call(special.prefix + call.name, call.arguments) for call in turn)
+        return tuple(Call(special.prefix + call.name, call.arguments, call.number) for call in turn)
     return turn if special.answers_by is None else (Call(special.answers_by, {"answer": turn}),)
 
 
@@ -68,6 +68,8 @@ def _turns_of(name: str, special: Special) -> tuple[Turn, ...] | None:
         return ((search,), (send,), "Sent.")
     if name == "parallel":
         return ((weather("Kyōto"), weather("Zürich"), search), "Compared.")
+    if name == "twice":
+        return ((weather("Oslo"), weather("Oslo", 1)), (weather("Oslo", 2),), "Still cold.")
     if name == "raises":
         return ((Call("book_table", {"people": 2}),), (weather("Oslo"),), "No table.")
     if name == "invalid_arguments":
@@ -88,6 +90,7 @@ def _turns_of(name: str, special: Special) -> tuple[Turn, ...] | None:
 SCENARIOS = (
     "in_order",
     "parallel",
+    "twice",
     "raises",
     "invalid_arguments",
     "unknown_tool",

@@ -21,11 +21,14 @@ class Call:
 
     name: str
     arguments: dict[str, Any] = field(default_factory=dict)
+    number: int = 0
+    """Tells calls apart that are the same in all else."""
 
     @property
     def id(self) -> str:
-        """An id as models give them: the same call has the same one."""
-        return "call_" + hashlib.sha256(f"{self.name} {self.text}".encode()).hexdigest()[:16]
+        """An id as models give them."""
+        number = f" {self.number}" if self.number else ""
+        return "call_" + hashlib.sha256(f"{self.name} {self.text}{number}".encode()).hexdigest()[:16]
 
     @property
     def text(self) -> str:
