@@ -9,7 +9,7 @@ sandbox applies them, so a behaviour says what the program *would* do and the ou
 
     async with FakeSandbox(script) as sandbox: ...
 
-Time is that of a `Clock`. The default one never waits: a program that takes an hour returns at once, with an hour on
+Time is that of a `Clock` (fake_clock.py). The default one never waits: a program that takes an hour returns at once, with an hour on
 its measures. A `HeldClock` lets a test decide when the time has come.
 """
 
@@ -19,7 +19,7 @@ import math
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Final, Protocol
+from typing import Final
 
 import anyio
 from anyio.lowlevel import checkpoint
@@ -31,6 +31,7 @@ from grader.core.observation import CompileRecord, MissingRun
 from grader.core.outcomes import FileOutcome, Measures, RunOutcome, StopCause, StreamOutcome
 from grader.core.plan import Invocation
 from grader.sandbox.base import Ear, Facts, Failed, ImageSource, Port, PortSeen, Program, Sandbox, Seat
+from grader.sandbox.fake_clock import Clock, InstantClock
 
 SIGKILL = 9
 SIGXFSZ = 25
@@ -100,57 +101,6 @@ def in_order(*answers: Answer) -> Script:
         return answers[call.number]
 
     return script
-
-
-class Clock(Protocol):
-    """Where the time of a fake sandbox comes from."""
-
-    async def sleep(self, seconds: float) -> None:
-        """Return when that much time has passed; `math.inf` never returns. Must let other tasks run."""
-        ...
-
-
-class InstantClock:
-    """Time passes by itself whenever somebody waits for it, without any waiting."""
-
-    def __init__(self) -> None:
-        self.now_s = 0.0
-
-    async def sleep(self, seconds: float) -> None:
-        """Let the time pass at once."""
-        if math.isinf(seconds):
-            await anyio.sleep_forever()
-        self.now_s += seconds
-        await checkpoint()
-
-
-class HeldClock:
-    """Time stands still until `advance` is called: for tests of what happens meanwhile."""
-
-    def __init__(self) -> None:
-        self.now_s = 0.0
-        self._waiting: list[tuple[float, anyio.Event]] = []
-
-    @property
-    def sleepers(self) -> int:
-        """How many tasks wait for the time to pass."""
-        return len(self._waiting)
-
-    async def sleep(self, seconds: float) -> None:
-        """Wait until the clock was advanced by that much."""
-        entry = (self.now_s + seconds, anyio.Event())
-        self._waiting.append(entry)
-        try:
-            await entry[1].wait()
-        finally:
-            self._waiting.remove(entry)
-
-    def advance(self, seconds: float) -> None:
-        """Let time pass, and wake everybody whose time has come."""
-        self.now_s += seconds
-        for due_s, event in self._waiting:
-            if due_s <= self.now_s:
-                event.set()
 
 
 class FakeSandbox:

@@ -11,7 +11,8 @@ from grader.core.plan import Invocation, ProfileInForce
 from grader.core.reasons import ReasonCode
 from grader.sandbox.base import Failed, Program, Seat
 from grader.sandbox.bench import Bench
-from grader.sandbox.fake import HANGS, Answer, Behaviour, FakeSandbox, HeldClock, InstantClock, in_order
+from grader.sandbox.fake import HANGS, Answer, Behaviour, FakeSandbox, in_order
+from grader.sandbox.fake_clock import HeldClock, InstantClock
 
 pytestmark = pytest.mark.anyio
 PROFILE = ProfileInForce(name="any", image_id="none")
