@@ -9,8 +9,8 @@ sandbox applies them, so a behaviour says what the program *would* do and the ou
 
     async with FakeSandbox(script) as sandbox: ...
 
-Time is that of a `Clock` (fake_clock.py). The default one never waits: a program that takes an hour returns at once, with an hour on
-its measures. A `HeldClock` lets a test decide when the time has come.
+Time is that of a `Clock` (fake_clock.py). The default one never waits: a program that takes an hour returns at once,
+with an hour on its measures. A `HeldClock` lets a test decide when the time has come.
 """
 
 from __future__ import annotations
