@@ -96,8 +96,8 @@ class Body:
 
     def _decompress(self, data: bytes) -> None:
         """Members one after the other are one body (RFC 1952); zeros may pad the end, anything else may not."""
-        rest, may_hold_more = data, False
-        while rest or may_hold_more:
+        rest = data
+        while rest:
             assert self._unzip is not None
             if self._unzip.eof:
                 rest = rest.lstrip(b"\0")
@@ -105,11 +105,9 @@ class Body:
                     return
                 self._unzip = zlib.decompressobj(wbits=31)
             try:
-                out = self._unzip.decompress(rest, _STEP_BYTES)
+                self._keep(self._unzip.decompress(rest, _STEP_BYTES))
             except zlib.error as error:
                 raise BodyError(400, f"the gzip data of the body is damaged: {error}") from None
-            self._keep(out)
-            may_hold_more = len(out) == _STEP_BYTES and not self._unzip.eof
             rest = self._unzip.unused_data if self._unzip.eof else self._unzip.unconsumed_tail
 
 

@@ -110,6 +110,16 @@ def test_a_request_is_taken_and_answered_once_kept(body: bytes, content_type: st
     assert (connection.phase, connection.is_closed) == (Phase.IDLE, False)
 
 
+def test_what_shrank_a_thousandfold_comes_out_whole_however_it_is_cut() -> None:
+    body = JSON_BODY + b" " * 1_000_000
+    zipped = gzip.compress(body)
+    sent = post(zipped, Content_Encoding="gzip")
+    for size in (len(sent), 1, 13):
+        connection = OtlpConnection()
+        found = [event for at in range(0, len(sent), size) for event in events(connection, sent[at : at + size])]
+        assert [event.body for event in found if isinstance(event, Batch)] == [body]
+
+
 @pytest.mark.parametrize("size", [1, 7, 10_000])
 def test_however_the_bytes_are_cut_the_same_comes_of_them(size: int) -> None:
     zipped = gzip.compress(JSON_BODY[:20]) + gzip.compress(JSON_BODY[20:])

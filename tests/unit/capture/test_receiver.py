@@ -332,6 +332,15 @@ def test_chunks_without_end_and_oversized_bodies_and_bombs_are_stopped(start: St
     assert reasons(tmp_path) == {"capture.failed": 3}
 
 
+def test_who_sends_on_after_a_refusal_can_still_read_it(start: Start) -> None:
+    running = start(limits=replace(QUICK, http=HttpLimits(body_bytes=100_000)))
+    with Client(running.port) as client:
+        client.send(head(3_000_000))
+        for _ in range(30):
+            client.send(bytes(100_000))
+        assert client.answer().status == 413
+
+
 def test_a_peer_that_closes_its_half_gets_its_answer(start: Start, tmp_path: Path) -> None:
     running = start()
     with Client(running.port) as client:

@@ -160,6 +160,17 @@ def test_spans_of_a_trace_that_went_are_no_business_of_others() -> None:
     assert held.spans == 1
 
 
+def test_how_many_traces_that_went_are_remembered_is_bounded() -> None:
+    held = buffer(max_traces=2)
+    for trace_id in range(1, 6):
+        held.begin(trace_id, 1, "root")
+    trace = held.begin(6, 1, "root")
+    held.start(4, 5, "agent of a trace that went")
+    assert codes(held, trace) == set()
+    held.start(1, 5, "agent of a trace that went long ago")  # nobody can tell any more: it speaks against those open
+    assert codes(held, trace) == {C.SPAN_UNLINKED}
+
+
 @pytest.mark.parametrize("ends", [True, False])
 def test_an_agents_span_of_no_request_speaks_against_those_open_beside_it(ends: bool) -> None:
     held = buffer()
