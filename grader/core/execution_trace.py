@@ -9,12 +9,13 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from grader.core.coverage import Coverage
 from grader.core.observation import Acquisition, Observation, Payload, register_payload
 from grader.core.tool_calls import SourceRead
 from grader.core.trace_content import TraceContent
+from grader.core.values import Frozen
 
 PAYLOAD_KIND = "execution_trace"
 SCHEMA_VERSION = 1
@@ -47,18 +48,14 @@ class WhyRoot(StrEnum):
     PARENT_CYCLE = "parent in a cycle"
 
 
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class StepEvent(_Value):
+class StepEvent(Frozen):
     """Something that was logged while a step ran, such as an exception."""
 
     name: str
     content: TraceContent
 
 
-class ExecutionStep(_Value):
+class ExecutionStep(Frozen):
     """One span of a trace. Times are Unix nanoseconds, None where they are not known."""
 
     id: str = Field(pattern=r"^T[1-9][0-9]{0,6}$")

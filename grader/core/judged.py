@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
-
 from grader.core.reasons import ReasonCode
 from grader.core.tri import Tri
+from grader.core.values import Frozen
 
 
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class SampleVerdict(_Value):
+class SampleVerdict(Frozen):
     """One sample's answer to one dimension. `value` is true when the answer is no violation."""
 
     value: Tri
@@ -28,7 +23,7 @@ class SampleVerdict(_Value):
     warnings: tuple[str, ...] = ()
 
 
-class Split(_Value):
+class Split(Frozen):
     """How the samples voted."""
 
     good: int = 0
@@ -46,7 +41,7 @@ class Split(_Value):
         return ", ".join(f"{number} {word}" for number, word in counted if number)
 
 
-class DimensionVerdict(_Value):
+class DimensionVerdict(Frozen):
     """One dimension: true when it is not violated, false (`judge.violation`) when it is."""
 
     name: str
@@ -65,7 +60,7 @@ class DimensionVerdict(_Value):
     warnings: tuple[str, ...] = ()
 
 
-class JudgedVerdict(_Value):
+class JudgedVerdict(Frozen):
     """What a judge said of one condition, and what it had seen."""
 
     trace_coverage: str

@@ -11,18 +11,15 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from grader.core.coverage import Coverage
 from grader.core.observation import Acquisition, Observation, Payload, register_payload
 from grader.core.tool_arguments import NOT_RECORDED, ToolArguments
+from grader.core.values import Frozen
 
 PAYLOAD_KIND = "tools"
 SCHEMA_VERSION = 1
-
-
-class _Value(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 class EvidenceSource(StrEnum):
@@ -32,7 +29,7 @@ class EvidenceSource(StrEnum):
     MESSAGES = "messages"
 
 
-class Attempt(_Value):
+class Attempt(Frozen):
     """When a call ran: an interval in Unix nanoseconds, both ends included.
 
     `start_ns` is None when the start is not known, `end_ns` is None when the attempt had not ended (or its end is not
@@ -49,7 +46,7 @@ class Attempt(_Value):
         return self
 
 
-class ToolCall(_Value):
+class ToolCall(Frozen):
     """One executed call of a tool: all spans and messages that describe it, unified. A failed call was executed too.
 
     `key` is unique in the payload and stable under reordering of the input. `names` is the sorted set of the names
@@ -109,7 +106,7 @@ _EXCLUSION_TEXTS = {
 }
 
 
-class Excluded(_Value):
+class Excluded(Frozen):
     """Something that looks like an execution and was not counted, and why."""
 
     why: ExclusionReason
@@ -120,7 +117,7 @@ class Excluded(_Value):
     detail: str = ""
 
 
-class PossibleToolSpan(_Value):
+class PossibleToolSpan(Frozen):
     """A span that may be an execution of a tool whose name is not recorded: it may be any tool."""
 
     span: str
@@ -139,7 +136,7 @@ class NotExecutedKind(StrEnum):
     """It was answered by a dispatch error: not found, invalid arguments, denied."""
 
 
-class NotExecuted(_Value):
+class NotExecuted(Frozen):
     """A call that was proposed, deferred or rejected: never counted as an execution."""
 
     kind: NotExecutedKind
@@ -150,7 +147,7 @@ class NotExecuted(_Value):
     detail: str = ""
 
 
-class OrderEdge(_Value):
+class OrderEdge(Frozen):
     """The call with key `before` had given its result before the call with key `after` was even proposed.
 
     Edges are transitive; those that follow from others are left out.
@@ -160,14 +157,14 @@ class OrderEdge(_Value):
     after: str
 
 
-class VocabularyCount(_Value):
+class VocabularyCount(Frozen):
     """How many spans a vocabulary recognised (its tool, model and agent spans)."""
 
     vocabulary: str
     spans: int = Field(ge=0)
 
 
-class SourceRead(_Value):
+class SourceRead(Frozen):
     """What was read, and what of it could not be understood."""
 
     name: str
@@ -180,7 +177,7 @@ class SourceRead(_Value):
     warnings: tuple[str, ...] = ()
 
 
-class ConversationLinks(_Value):
+class ConversationLinks(Frozen):
     """How the requests of a conversation are linked to traces. `unlinked` has the places of those that are not."""
 
     requests: int = Field(default=0, ge=0)

@@ -1,4 +1,4 @@
-"""The base of values that remember what was computed from them, such as their digest."""
+"""The bases of values: frozen ones, and those that remember what was computed from them, such as their digest."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from typing import Any, Self, cast
 from pydantic import BaseModel, ConfigDict
 
 
-class Value(BaseModel):
-    """A frozen model whose `cached_property`s are safe: a changed copy does not inherit them."""
+class Frozen(BaseModel):
+    """A model that cannot be changed, and takes no field that it does not have."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Value(Frozen):
+    """A frozen model whose `cached_property`s are safe: a changed copy does not inherit them."""
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """A copy with some fields replaced. What was remembered of the old fields is forgotten."""
