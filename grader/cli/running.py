@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import AsyncIterator, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -17,10 +17,12 @@ from grader.cli.items import Item, as_item
 from grader.cli.output import Output
 from grader.cli.progress import Progress
 from grader.cli.record_choice import NEW_RECORD, RecordChoice, RecordPlace
+from grader.core.agent_tasks import asks_a_judge
 from grader.core.expectation import Task
 from grader.core.selection import NothingSelectedError, select
 from grader.errors import GraderError, Place, SubmissionError, UsageError
 from grader.formats.task_file import load_task
+from grader.judge.base import Judge
 from grader.reports.grading import Grading, Refusal
 from grader.reports.text import shell_word
 from grader.runner.graded import Graded
@@ -106,15 +108,19 @@ def run_request(request: RunRequest, console: Console, output: Output) -> int:
 
 
 async def _graded(request: RunRequest, found: _LookedUp, progress: Progress) -> AsyncIterator[Graded]:
-    async with Runner(
-        max_parallel=request.max_parallel,
-        isolation=found.isolation,
-        record=found.place.folder if found.place is not None else None,
-        runtimes=request.runtimes,
-        sandbox=sandboxes.make_sandbox(found.isolation, request.max_parallel),
-        watcher=progress,
-        stop_at_first_false=request.stop_at_first_false,
-    ) as runner:
+    async with (
+        _judge(found.effective) as judge,
+        Runner(
+            judge=judge,
+            max_parallel=request.max_parallel,
+            isolation=found.isolation,
+            record=found.place.folder if found.place is not None else None,
+            runtimes=request.runtimes,
+            sandbox=sandboxes.make_sandbox(found.isolation, request.max_parallel),
+            watcher=progress,
+            stop_at_first_false=request.stop_at_first_false,
+        ) as runner,
+    ):
         if found.resumed is not None:
             async with aclosing(runner.resume()) as resumed:
                 async for graded in resumed:
@@ -129,6 +135,19 @@ async def _graded(request: RunRequest, found: _LookedUp, progress: Progress) -> 
         async with aclosing(runner.grade_many(pairs, request.choice)) as graded_many:
             async for graded in graded_many:
                 yield graded
+
+
+@asynccontextmanager
+async def _judge(task: Task) -> AsyncGenerator[Judge | None]:
+    """The judge that the environment names, if the task asks one. Raises PrerequisiteError if it names none."""
+    if not asks_a_judge(task):
+        yield None
+        return
+    from grader.judge.endpoint import endpoint_from_environment  # few tasks have a judge
+    from grader.runner.judge_call import http_judge
+
+    async with http_judge(endpoint_from_environment()) as judge:
+        yield judge
 
 
 def _look_up(request: RunRequest) -> _LookedUp:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from grader.core.conditions import Condition, register_condition
 from grader.core.dimensions import MOST_DIMENSIONS, Dimension, Flag, Sentence, check_distinct
+from grader.core.tool_conditions import Name
 
 MOST_SAMPLES = 99
 DEFAULT_TRACE_BUDGET = 60_000
@@ -81,7 +82,12 @@ OBJECTIVE_DIMENSION = "meets_objective"
 
 
 class JudgeCondition(Condition):
-    """Base of the conditions that a judge decides."""
+    """Base of the conditions that a judge decides.
+
+    `case` names the case of an agent program whose runs are judged; None judges those of every case.
+    """
+
+    case: Name | None = None
 
     @property
     def questions(self) -> tuple[Dimension, ...]:

@@ -103,6 +103,8 @@ class JudgementPayload(Payload):
     rendering_version: int = RENDERING_VERSION
     name: str
     """The conversation's name, for reports."""
+    run: int | None = Field(default=None, ge=0)
+    """The run of an agent program that was asked about, by its place in the plan; None for a stored conversation."""
     turns: tuple[Turn, ...]
     trace: str | None = None
     """Digest of the `execution_trace` observation that was shown; None if there was no source of traces."""

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict
 from grader.core.cases import ProgramBehaves, ProgramCase
 from grader.core.conditions import Condition
 from grader.core.expectation import Task
+from grader.core.judge_conditions import JudgeCondition
 from grader.core.tool_conditions import ToolCondition
 
 
@@ -97,14 +98,14 @@ def _keep_cases(task: Task, pattern: str) -> tuple[Condition, ...]:
 
 
 def _is_about(condition: Condition, names: set[str | None]) -> bool:
-    """Whether a condition about traces keeps its meaning over the cases with these names, or has none left.
+    """Whether a condition about what runs did keeps its meaning over the cases with these names, or has none left.
 
     Raises ValueError if it would mean something else: NOT or OR over some of the cases it is about.
     """
     leaves = tuple(condition.leaves())
-    if not all(isinstance(leaf, ToolCondition) for leaf in leaves):
+    cases = [leaf.case for leaf in leaves if isinstance(leaf, ToolCondition | JudgeCondition)]
+    if len(cases) < len(leaves):
         return False
-    cases = [leaf.case for leaf in leaves if isinstance(leaf, ToolCondition)]
     if not condition.composite:
         return cases[0] is None or cases[0] in names
     is_kept = {case is not None and case in names for case in cases}

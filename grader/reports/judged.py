@@ -50,7 +50,7 @@ def plain_judgement(payload: JudgementPayload) -> dict[str, object]:
 
 def _condition(condition: Condition, verdict: ConditionVerdict, look: TextOptions, indent: str) -> Iterator[str]:
     mark = paint(MARKS[verdict.value], COLORS[verdict.value], look)
-    label = safe_line(_label(condition), 200)
+    label = safe_line(judged_label(condition), 200)
     yield f"{indent}{mark} {verdict.condition_type}  {label}".rstrip()
     if verdict.parts:
         for part, inner in zip(condition.parts(), verdict.parts, strict=True):
@@ -63,7 +63,8 @@ def _condition(condition: Condition, verdict: ConditionVerdict, look: TextOption
         yield f"{indent}    {safe_line(verdict.rationale, _LONGEST_RATIONALE)}"
 
 
-def _label(condition: Condition) -> str:
+def judged_label(condition: Condition) -> str:
+    """What tells a condition from others of its type: the question for a judge, or the tools that it names."""
     if isinstance(condition, MatchesObjective):
         return condition.objective or ""
     if isinstance(condition, MeetsDimensions):

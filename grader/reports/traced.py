@@ -8,8 +8,8 @@ from grader.core.conditions import Condition
 from grader.core.tool_calls import ToolsPayload
 from grader.core.tri import Tri
 from grader.core.verdict import ConditionCell, ConditionVerdict, Verdict
-from grader.reports.evidence import condition_label
 from grader.reports.grading import leaves
+from grader.reports.judged import judged_label
 from grader.reports.look import COLORS, MARKS, TextOptions, pad, paint, reason, run_marks, text_width
 from grader.reports.sanitize import safe_line
 from grader.reports.scored import calls_lines, evidence_lines
@@ -22,7 +22,7 @@ def traced_lines(condition: Condition, verdict: ConditionVerdict, look: TextOpti
     if verdict.value is Tri.TRUE and not look.show_all:
         return []
     mark = paint(MARKS[verdict.value], COLORS[verdict.value], look)
-    lines = [f"{mark} {verdict.condition_type}  {safe_line(condition_label(condition), 200)}".rstrip()]
+    lines = [f"{mark} {verdict.condition_type}  {safe_line(judged_label(condition), 200)}".rstrip()]
     shown = [found for found in verdict.cells if look.show_all or found.cell.value is not Tri.TRUE]
     labels = _labels(shown, several=len({found.cell.profile for found in verdict.cells}) > 1)
     width = max((text_width(label) for label in labels), default=0)
@@ -49,7 +49,7 @@ def conditions_of_cell(
             if (found.program, found.case, found.cell.profile) != place:
                 continue
             mark = paint(MARKS[found.cell.value], COLORS[found.cell.value], look)
-            label = safe_line(condition_label(condition), 200)
+            label = safe_line(judged_label(condition), 200)
             yield f"    {mark} {leaf.condition_type}  {label}  {run_marks(found.cell.runs, look)}"
             yield f"        {safe_line(found.cell.rationale, _LONGEST_REASON)}"
 

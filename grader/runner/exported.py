@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from grader.core.coverage import CoverageCode, CoverageReason
 from grader.core.endings import Ending, decide_ending
@@ -14,6 +14,7 @@ from grader.core.tool_calls import EvidenceSource, SourceRead, ToolsPayload, obs
 from grader.errors import TraceError
 from grader.scorers.traced_runs import Evidence
 from grader.traces.reader import ReadOptions, TraceInput, read_traces
+from grader.traces.span import Span
 from grader.traces.span_store import StoreLimits
 
 ENDPOINT = "the trace endpoint"
@@ -31,8 +32,7 @@ def exported_evidence(profiles: Sequence[ProfileInForce]) -> Evidence:
         read = known.get(planned.index)
         if read is None or read[0] is not outcome:
             profile = by_name[planned.profile]
-            trusted_by = f"the profile {profile.name}, which trusts its exporter" if profile.trusts_exporter else None
-            read = known[planned.index] = (outcome, observe_exported(outcome, ending, trusted_by))
+            read = known[planned.index] = (outcome, observe_exported(outcome, ending, trusted_by(profile)))
         return read[1]
 
     return evidence
@@ -55,26 +55,32 @@ def tools_of_runs(plan: Plan, runs: ProgramRuns) -> dict[int, ToolsPayload]:
     return found
 
 
-def observe_exported(outcome: RunOutcome, ending: Ending, trusted_by: str | None = None) -> Observation:
-    """What a run's own spans show. `trusted_by`: who vouches for its exporter; None: nobody.
+def observe_exported(outcome: RunOutcome, ending: Ending, vouched_by: str | None = None) -> Observation:
+    """What a run's own spans show. `vouched_by`: who vouches for its exporter; None: nobody.
 
     Without a trace endpoint, unavailable. Raises nothing for anything that a program may have sent.
     """
     if outcome.traces is None:
         why = ("the run had no trace endpoint (its profile does not say `traces: otlp`)",)
         return Observation(acquisition=Acquisition.UNAVAILABLE, acquisition_reasons=why, payload=ToolsPayload())
-    payload = _read(outcome.traces)
-    return observe_tools(as_self_reported(payload, outcome, ending, trusted_by))
+    payload = read_exported(outcome.traces)
+    return observe_tools(as_self_reported(payload, outcome, ending, vouched_by))
 
 
-def _read(traces: TraceOutcome) -> ToolsPayload:
+def trusted_by(profile: ProfileInForce) -> str | None:
+    """Who vouches for the exporter of programs under this profile, in words; None: nobody."""
+    return f"the profile {profile.name}, which trusts its exporter" if profile.trusts_exporter else None
+
+
+def read_exported(traces: TraceOutcome, also: Callable[[Span], None] | None = None) -> ToolsPayload:
+    """What a run sent, as evidence of nobody's word yet. `also` gets every span too, as it is read."""
     sources = [
         TraceInput.of_bytes(captured.kept, ENDPOINT)
         for captured in (traces.messages, traces.lines)
         if len(captured.kept) > 0
     ]
     try:
-        payload = read_traces(sources, ReadOptions(store_limits=_LIMITS)).payload()
+        payload = read_traces(sources, ReadOptions(store_limits=_LIMITS), also).payload()
     except TraceError as error:
         # Only in a record that was not written here: what is no trace is refused when it arrives.
         reason = CoverageReason(code=CoverageCode.RECORD_UNREADABLE, detail=error.message[:500])

@@ -15,6 +15,7 @@ from grader.core.plan import Plan, PlannedRun
 from grader.core.selection import Selection
 from grader.core.tri import Tri
 from grader.core.verdict import CellVerdict, Verdict
+from grader.judge.base import Judge
 from grader.runner.run import Listener, Rules, execute
 from grader.runner.verdicts import judge_runs
 from grader.sandbox.base import Program, Sandbox
@@ -48,6 +49,9 @@ class Recorder:
     def append_run(self, record: RunRecord) -> None:
         """An attempt at a run has ended."""
 
+    def append_observation(self, observation: Observation) -> None:
+        """A judge has answered about a run."""
+
 
 @dataclass(frozen=True)
 class Assignment:
@@ -62,6 +66,8 @@ class Assignment:
     selection: Selection | None = None
     done: ProgramRuns | None = None
     """Runs of an earlier, interrupted grading of the same plan; they are not run again."""
+    answered: tuple[Observation, ...] = ()
+    """What a judge has answered about them."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +80,8 @@ class Execution:
     stop_at_first_false: bool = False
     recorder: Recorder = field(default_factory=Recorder)
     watcher: Watcher = field(default_factory=Watcher)
+    judge: Judge | None = None
+    """Who is asked what no matcher can decide; None where the task asks nobody."""
 
 
 class _Progress:
@@ -128,7 +136,16 @@ class _Progress:
         )
 
 
-async def grade_assignment(assignment: Assignment, execution: Execution) -> tuple[Observation, Verdict]:
+@dataclass(frozen=True)
+class Outcome:
+    """What came of an assignment: the runs, what a judge answered about them, and the verdict."""
+
+    observation: Observation
+    judgements: tuple[Observation, ...]
+    verdict: Verdict
+
+
+async def grade_assignment(assignment: Assignment, execution: Execution) -> Outcome:
     """Execute what is left of the plan and judge all of it. Every attempt goes to the recorder when it ends."""
     to_do = runs_to_do(assignment.plan, assignment.done)
     progress = _Progress(assignment, execution, to_do)
@@ -146,8 +163,20 @@ async def grade_assignment(assignment: Assignment, execution: Execution) -> tupl
         ),
         execution.rules,
     )
-    observation = observe(assignment.plan, progress.payload())
-    return observation, judge_runs(assignment.task, assignment.plan, observation, progress.cells)
+    payload = progress.payload()
+    observation = observe(assignment.plan, payload)
+    judgements = await _ask(assignment, execution, payload)
+    verdict = judge_runs(assignment.task, assignment.plan, observation, progress.cells, judgements=judgements)
+    return Outcome(observation, judgements, verdict)
+
+
+async def _ask(assignment: Assignment, execution: Execution, runs: ProgramRuns) -> tuple[Observation, ...]:
+    if execution.judge is None:
+        return ()
+    from grader.runner.run_questions import ask_about_runs  # few tasks have a judge
+
+    task, plan, keep = assignment.task, assignment.plan, execution.recorder.append_observation
+    return await ask_about_runs(task, plan, runs, execution.judge, keep, assignment.answered)
 
 
 def runs_to_do(plan: Plan, done: ProgramRuns | None) -> tuple[PlannedRun, ...]:

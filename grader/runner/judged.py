@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from grader.core.conditions import Condition
 from grader.core.expectation import Task
@@ -18,19 +18,18 @@ from grader.scorers.judge_scorers import judge_scorers
 from grader.scorers.tool_scorers import tool_scorers
 
 
-def asks_a_judge(task: Task) -> bool:
-    """Whether any condition of the task is for a judge."""
-    return any(isinstance(leaf, JudgeCondition) for leaf in task.leaves())
-
-
-def with_questions(task: Task) -> Task:
+def with_questions(task: Task, *, of_runs: bool = False) -> Task:
     """The task with the dimensions of its presets and its objective filled in: what is judged, and recorded.
+
+    `of_runs`: the judge is asked about the runs of the task's program conditions, else about a stored conversation.
 
     Raises TaskError, with all problems, for a condition that nobody here can judge, for a preset that there is none
     of, and for an objective that is missing.
     """
     problems: list[Problem] = []
     conditions = tuple(_filled(condition, task.objective, problems) for condition in task.conditions)
+    if not of_runs:
+        problems.extend(_without_runs(task))
     if problems:
         raise TaskError(problems)
     return task.model_copy(update={"conditions": conditions})
@@ -63,7 +62,8 @@ def _filled(condition: Condition, objective: str | None, problems: list[Problem]
         return condition.with_parts(tuple(_filled(part, objective, problems) for part in condition.parts()))
     try:
         if isinstance(condition, MatchesObjective):
-            return condition if condition.objective is not None else MatchesObjective(objective=objective).asked()
+            filled = condition.objective if condition.objective is not None else objective
+            return condition.model_copy(update={"objective": filled}).asked()
         if isinstance(condition, MeetsDimensions) and len(condition.dimensions) == 0:
             assert condition.preset is not None
             return condition.model_copy(update={"dimensions": load_preset(condition.preset).dimensions})
@@ -71,9 +71,14 @@ def _filled(condition: Condition, objective: str | None, problems: list[Problem]
         problems.extend(error.problems)
     except ValueError as error:
         problems.append(Problem(str(error), hint="give the task an `objective`"))
-    if isinstance(condition, ToolCondition) and condition.case is not None:
-        problems.append(Problem(f"a conversation belongs to no case ({condition.case!r})", hint="leave `case` out"))
-    elif not isinstance(condition, JudgeCondition | ToolCondition):
-        message = f"{condition.condition_type} cannot be judged from a conversation"
-        problems.append(Problem(message, hint="give it a task of its own, for `grader run` with a submission"))
     return condition
+
+
+def _without_runs(task: Task) -> Iterator[Problem]:
+    """Conditions that only the runs of a program could answer."""
+    for leaf in task.leaves():
+        if not isinstance(leaf, JudgeCondition | ToolCondition):
+            message = f"{leaf.condition_type} cannot be judged from a conversation"
+            yield Problem(message, hint="give it a task of its own, for `grader run` with a submission")
+        elif leaf.case is not None:
+            yield Problem(f"a conversation belongs to no case ({leaf.case!r})", hint="leave `case` out")

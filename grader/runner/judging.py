@@ -8,6 +8,7 @@ from pathlib import Path
 
 import anyio
 
+from grader.core.agent_tasks import asks_a_judge
 from grader.core.coverage import CoverageCode, CoverageReason
 from grader.core.execution_trace import ExecutionTrace, observe_trace
 from grader.core.expectation import Task
@@ -27,7 +28,7 @@ from grader.judge.base import Judge
 from grader.messages.conversation import Conversation
 from grader.messages.turns import MOST_CHARACTERS, turns_of
 from grader.runner.graded import Graded
-from grader.runner.judged import asks_a_judge, judge_answers, with_questions
+from grader.runner.judged import judge_answers, with_questions
 from grader.runner.score import Evidence, keep_evidence, read_evidence
 from grader.scorers.facts import facts_of
 from grader.scorers.judge_scorers import judge_scorers, unmet_requirement
@@ -118,7 +119,7 @@ async def judge_evidence(
     if known is not None:
         observations = known
     else:
-        asked = await _ask(task, acquired, judge)
+        asked = await ask(task, acquired, judge)
         observations = tuple(o for o in (acquired.tools, acquired.trace, asked) if o is not None)
     verdict, warnings = judge_answers(task, observations)
     graded = Graded(
@@ -141,7 +142,7 @@ def check_judgeable(task: Task, *, has_trace_source: bool) -> Task:
     return task
 
 
-async def _ask(task: Task, acquired: Acquired, judge: Judge) -> Observation:
+async def ask(task: Task, acquired: Acquired, judge: Judge) -> Observation:
     """The judgement on every question of the task, each asked once however often it stands there."""
     settings, trace = task.judge, acquired.trace
     payload = trace.payload if trace is not None else None
@@ -185,14 +186,14 @@ async def _answers(plans: Sequence[Judgement], samples: int, judge: Judge) -> li
     """Every sample of every question, as many at once as the judge allows."""
     replies: dict[tuple[int, int], JudgeReply] = {}
 
-    async def ask(place: tuple[int, int], plan: Judgement) -> None:
+    async def ask_once(place: tuple[int, int], plan: Judgement) -> None:
         replies[place] = await judge.ask(plan.messages, answer_schema(plan.dimensions, plan.facts))
 
     async with anyio.create_task_group() as group:
         for number, plan in enumerate(plans):
             if plan.not_asked is None:
                 for sample in range(samples):
-                    group.start_soon(ask, (number, sample), plan)
+                    group.start_soon(ask_once, (number, sample), plan)
     return [
         plan.model_copy(update={"replies": tuple(replies[number, sample] for sample in range(samples))})
         if plan.not_asked is None

@@ -7,7 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from grader.core.canonical import sha256_hex
-from grader.core.observation import CompileRecord, RunRecord
+from grader.core.observation import CompileRecord, Observation, RunRecord
 from grader.core.reasons import ReasonCode
 from grader.core.verdict import Verdict
 from grader.errors import Place, RecordError
@@ -76,6 +76,9 @@ class _EntryRecorder(Recorder):
 
     def append_run(self, record: RunRecord) -> None:
         self._writer.append_run(self._entry, record)
+
+    def append_observation(self, observation: Observation) -> None:
+        self._writer.append_observation(self._entry, observation)
 
 
 def record_facts(facts: Facts, isolation: Isolation) -> RecordFacts:

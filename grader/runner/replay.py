@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from grader.core.agent_tasks import asks_a_judge
 from grader.core.expectation import Task
 from grader.core.judgement import JudgementPayload
 from grader.core.reasons import ReasonCode
@@ -14,7 +15,7 @@ from grader.errors import Place, RecordError
 from grader.formats.task_file import load_task
 from grader.runner.graded import Graded
 from grader.runner.grading import observe
-from grader.runner.judged import asks_a_judge, judge_answers, with_questions
+from grader.runner.judged import judge_answers, with_questions
 from grader.runner.score import evidence_name
 from grader.runner.verdicts import check_readable, check_scorable, judge_runs, judge_tools, plan_of_record
 from grader.store import Record, RecordedEntry, open_record
@@ -45,16 +46,19 @@ def replay_entry(record: Record, entry: RecordedEntry, task: Task | None) -> Gra
         selection = Selection.model_validate(dict(entry.header.selection))
     effective = entry.task if task is None else _selected(task, selection)
     check_readable(effective)
+    if asks_a_judge(effective):
+        effective = with_questions(effective, of_runs=True)
     with without_garbage_collection():
         plan = plan_of_record(effective, entry.payload, entry.task)
         observation = observe(plan, entry.payload)
-        verdict = judge_runs(effective, plan, observation)
+        verdict = judge_runs(effective, plan, observation, judgements=entry.observations)
     return Graded(
         submission_name=entry.submission.name if entry.submission is not None else "",
         task=effective,
         selection=selection,
         plan=plan,
         observation=observation,
+        observations=entry.observations,
         verdict=verdict,
         record=record.folder,
         entry=entry.number,

@@ -13,6 +13,7 @@ import anyio
 from anyio.abc import TaskGroup
 from anyio.streams.memory import MemoryObjectSendStream
 
+from grader.core.agent_tasks import asks_a_judge
 from grader.core.expectation import Task
 from grader.core.plan import Plan, ProfileInForce, limit_problems, make_plan
 from grader.core.reasons import ReasonCode
@@ -28,6 +29,7 @@ from grader.errors import (
     first_error,
 )
 from grader.formats.task_file import load_task
+from grader.judge.base import Judge
 from grader.runner.graded import Graded
 from grader.runner.grading import (
     Assignment,
@@ -74,7 +76,8 @@ class Runner:
     `max_parallel`: runs at the same time, by default one a CPU. `isolation`: what two runs may share (see
     docs/explanation/threat-model.md). `record`: a folder for one record of everything that is graded, or None to keep
     none. `runtimes`: a folder with further profiles. `sandbox`: another than Docker's, such as
-    `grader.sandbox.fake.FakeSandbox` in tests. `watcher` is told what goes on.
+    `grader.sandbox.fake.FakeSandbox` in tests. `watcher` is told what goes on. `judge`: who is asked where a task has
+    conditions for a judge, such as what `grader.runner.judge_call.http_judge` gives.
 
     Entering raises PrerequisiteError if the engine cannot be used.
     """
@@ -90,6 +93,7 @@ class Runner:
         watcher: Watcher | None = None,
         stop_at_first_false: bool = False,
         keep_submission_files: bool = True,
+        judge: Judge | None = None,
     ) -> None:
         if isolation not in ISOLATIONS:
             raise UsageError(f"isolation {isolation!r} is none of {', '.join(ISOLATIONS)}")
@@ -102,6 +106,7 @@ class Runner:
         self._given_sandbox = sandbox
         self._watcher = watcher if watcher is not None else Watcher()
         self._stop_at_first_false = stop_at_first_false
+        self._judge = judge
         self._limiter = anyio.Semaphore(self.max_parallel, fast_acquire=True)
         self._profiles: dict[tuple[str, Path], ProfileInForce] = {}
         self._image_lock = anyio.Lock()
@@ -226,7 +231,9 @@ class Runner:
         for entry, assignment in zip(record, assignments, strict=True):
             aside = runs_of_other_hosts(entry, record.sessions, self._facts().host_id, assignment.plan)
             kept = tuple(run for run in entry.runs if run.index not in aside)
-            resumed = replace(assignment, done=entry.payload.model_copy(update={"runs": kept}))
+            resumed = replace(
+                assignment, done=entry.payload.model_copy(update={"runs": kept}), answered=entry.observations
+            )
             rules = Rules(seats_per_profile=seats_for(assignment.plan, self.max_parallel))
             yield await self._graded(resumed, rules, self._recording.go_on(entry.number, aside), entry.number)
 
@@ -255,6 +262,7 @@ class Runner:
 
     async def _assigned(self, effective: Task, submission: Submission, selection: Selection | None) -> Assignment:
         check_readable(effective)
+        effective = self._with_questions(effective)
         profiles = profiles_for(effective, submission, self._runtimes)
         check_traced(effective, [profile.name for profile in profiles if profile.profile.traces is None])
         if any(profile.profile.traces is not None for profile in profiles):
@@ -264,6 +272,10 @@ class Runner:
             profile.name: make_program(profile, force, submission)
             for profile, force in zip(profiles, in_force, strict=True)
         }
+        if asks_a_judge(effective):
+            from grader.runner.run_questions import check_questions
+
+            check_questions(effective, in_force)
         return Assignment(
             task=effective,
             plan=self._plan(effective, in_force),
@@ -271,6 +283,19 @@ class Runner:
             submission=submission,
             selection=selection,
         )
+
+    def _with_questions(self, task: Task) -> Task:
+        """The task with what a judge is asked filled in. Raises UsageError if it asks a judge, and there is none."""
+        if not asks_a_judge(task):
+            return task
+        from grader.runner.judged import with_questions  # few tasks have a judge
+
+        if self._judge is None:
+            raise UsageError(
+                "the task has conditions for a judge, and none was given",
+                hint="Runner(judge=...); the command line takes GRADER_JUDGE_URL and GRADER_JUDGE_MODEL",
+            )
+        return with_questions(task, of_runs=True)
 
     async def _in_force(self, profile: LoadedProfile) -> ProfileInForce:
         """The profile with its image, which is built at most once."""
@@ -306,16 +331,18 @@ class Runner:
             stop_at_first_false=self._stop_at_first_false,
             recorder=recorder,
             watcher=self._watcher,
+            judge=self._judge if asks_a_judge(assignment.task) else None,
         )
-        observation, verdict = await grade_assignment(assignment, execution)
-        self._recording.verdict(entry, verdict)
+        outcome = await grade_assignment(assignment, execution)
+        self._recording.verdict(entry, outcome.verdict)
         return Graded(
             submission_name=assignment.submission.name,
             task=assignment.task,
             selection=assignment.selection,
             plan=assignment.plan,
-            observation=observation,
-            verdict=verdict,
+            observation=outcome.observation,
+            observations=outcome.judgements,
+            verdict=outcome.verdict,
             record=self._recording.folder,
             entry=entry,
         )

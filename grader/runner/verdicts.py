@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 
-from grader.core.agent_tasks import asks_for_traces, case_problems
+from grader.core.agent_tasks import asks_a_judge, asks_for_traces, case_problems
 from grader.core.cases import ProgramBehaves
 from grader.core.expectation import Task
 from grader.core.judge_conditions import JudgeCondition
@@ -25,14 +25,26 @@ from grader.scorers.traced_runs import TracedRunsScorer
 
 
 def judge_runs(
-    task: Task, plan: Plan, observation: Observation, cells: Mapping[tuple[int, int, str], CellVerdict] | None = None
+    task: Task,
+    plan: Plan,
+    observation: Observation,
+    cells: Mapping[tuple[int, int, str], CellVerdict] | None = None,
+    *,
+    judgements: Sequence[Observation] = (),
 ) -> Verdict:
-    """The verdict on a task from the runs of its plan. Pure. `cells`: those that are judged already."""
+    """The verdict on a task from the runs of its plan, and from what a judge answered about them. Pure.
+
+    `cells`: those that are judged already.
+    """
     payload = observation.payload
     submission = payload.submission_digest if isinstance(payload, ProgramRuns) else None
     scorers: list[Scorer] = [ProgramExecutionScorer(task, plan, cells)]
     if asks_for_traces(task):
         scorers.extend(_trace_scorers(task, plan))
+    if asks_a_judge(task):
+        from grader.runner.run_questions import judged_runs_scorers  # few tasks have a judge
+
+        scorers.extend(judged_runs_scorers(task, plan, judgements))
     verdict = CompositeScorer(scorers).score(task, (observation,))
     return verdict.model_copy(update={"submission": submission})
 
@@ -47,13 +59,9 @@ def _trace_scorers(task: Task, plan: Plan) -> Iterator[Scorer]:
 
 def check_readable(task: Task) -> None:
     """Raises TaskError, naming every condition of the task that cannot be judged from runs. Call it before any run."""
-    unread = dict.fromkeys(
-        leaf.condition_type for leaf in task.leaves() if not isinstance(leaf, ProgramBehaves | ToolCondition)
-    )
-    problems = [
-        Problem(f"{name} cannot be judged from the runs of a program", hint="use `grader judge` with a conversation")
-        for name in unread
-    ]
+    read = ProgramBehaves | ToolCondition | JudgeCondition
+    unread = dict.fromkeys(leaf.condition_type for leaf in task.leaves() if not isinstance(leaf, read))
+    problems = [Problem(f"{name} cannot be judged from the runs of a program") for name in unread]
     problems.extend(Problem(found.message, hint=found.hint) for found in case_problems(task))
     if problems:
         raise TaskError(problems)

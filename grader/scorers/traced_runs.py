@@ -1,7 +1,7 @@
-"""Judges a tool condition on the traces of runs: every run by itself, then its cell, then all cells.
+"""Judges a condition about what an agent did on its runs: every run by itself, then its cell, then all cells.
 
 A cell is folded as those of `ProgramBehaves` are: settled only if all repetitions are there, determined and equal.
-What the trace of one run says is left to the scorer of the condition.
+What the trace of one run says, or a judge of one run, is left to the scorer of the condition.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from grader.core.agent_tasks import CaseOfTask, cases_of
 from grader.core.conditions import Condition
 from grader.core.endings import Ending, EndingKind, NoEnding, decide_ending
 from grader.core.expectation import Task
+from grader.core.judge_conditions import JudgeCondition
 from grader.core.observation import CompileRecord, Observation, ProgramRuns, RunRecord
 from grader.core.outcomes import RunOutcome
 from grader.core.plan import Plan, PlannedRun
@@ -53,7 +54,7 @@ class TracedRunsScorer:
     @property
     def identity(self) -> str:
         """Name and version, with those of the scorer of a single trace."""
-        return f"TracedRunsScorer/{SCORER_VERSION}({self._scorer.identity})"
+        return f"{type(self).__name__}/{SCORER_VERSION}({self._scorer.identity})"
 
     def score(self, condition: Condition, observation: Observation) -> ConditionVerdict:
         """The verdict over all cells of the cases that the condition is about.
@@ -61,8 +62,8 @@ class TracedRunsScorer:
         Raises ValueError for another kind of condition or payload, or one that is about no case.
         """
         payload = observation.payload
-        if not isinstance(condition, ToolCondition) or not isinstance(payload, ProgramRuns):
-            raise ValueError("this scorer judges conditions about tools on program runs")
+        if not isinstance(condition, ToolCondition | JudgeCondition) or not isinstance(payload, ProgramRuns):
+            raise ValueError("this scorer judges what an agent did on program runs")
         chosen = cases_of(self._task, condition.case)
         if len(chosen) == 0:
             raise ValueError(f"no case is named {condition.case!r}")
@@ -99,7 +100,7 @@ class TracedRunsScorer:
 
     def _cell(
         self,
-        condition: ToolCondition,
+        condition: Condition,
         runs: Sequence[PlannedRun],
         attempts: Mapping[int, RunRecord],
         compiled: CompileRecord | None,
@@ -114,7 +115,7 @@ class TracedRunsScorer:
             return cell
         return cell.model_copy(update={"rationale": f"{cell.rationale}: {verdicts[0].notes[0]}"})
 
-    def _run(self, condition: ToolCondition, planned: PlannedRun, record: RunRecord | None) -> RunVerdict:
+    def _run(self, condition: Condition, planned: PlannedRun, record: RunRecord | None) -> RunVerdict:
         """One run's verdict; a run that is missing says nothing of its trace either."""
         if record is None:
             finding = Finding(code=ReasonCode.INTERRUPTED, detail="it was never run")
@@ -137,6 +138,10 @@ class TracedRunsScorer:
             findings=judged.findings,
             notes=(judged.rationale,),
         )
+
+
+class JudgedRunsScorer(TracedRunsScorer):
+    """The same for a condition that a judge decides: `evidence` is what it answered about the run."""
 
 
 def _not_compiled(run: PlannedRun, blocked: Finding) -> RunVerdict:
