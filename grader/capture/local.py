@@ -12,24 +12,17 @@ import os
 from typing import TYPE_CHECKING, Self
 
 from grader.capture import instrumentors, sources
-from grader.capture.trace_buffer import BufferLimits, TraceBuffer
+from grader.capture.request import DECLARED_BY, CapturedRequest
+from grader.capture.trace_buffer import BufferLimits
 from grader.errors import PrerequisiteError, UsageError
-from grader.traces.reader import TraceInput
-
-try:
-    from opentelemetry.sdk.trace import ReadableSpan, SpanProcessor, TracerProvider
-except ImportError:
-    raise PrerequisiteError(
-        "spans cannot be captured: the package opentelemetry-sdk is not installed",
-        hint="pip install 'grader[capture]'",
-    ) from None
-
-from grader.capture.request import DECLARED_BY, CapturedRequest, evidence_of
-from grader.capture.sdk_provider import BufferingProcessor, follow_forks, unlimited_provider
-from grader.capture.sdk_spans import describe, is_of_an_agent
 
 if TYPE_CHECKING:
     from types import TracebackType
+
+    from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
+
+    from grader.capture.sdk_provider import SdkSide
+    from grader.traces.reader import TraceInput
 
 
 class LocalTraceCapture:
@@ -58,29 +51,25 @@ class LocalTraceCapture:
             raise PrerequisiteError(
                 "OpenTelemetry is switched off here: OTEL_SDK_DISABLED=true", hint="unset OTEL_SDK_DISABLED"
             )
-        self._buffer = TraceBuffer[ReadableSpan](
-            BufferLimits(max_spans, max_traces, max_content_bytes), is_of_an_agent=is_of_an_agent, describe=describe
-        )
+        self._sdk = _sdk_side(BufferLimits(max_spans, max_traces, max_content_bytes))
         self._names: list[str] = []
         self._instrumented: tuple[instrumentors.Instrumentor, ...] = ()
-        self._provider = unlimited_provider(self._buffer)
-        follow_forks(self._buffer)
 
     @property
     def tracer_provider(self) -> TracerProvider:
         """The provider to make spans with: for instrumentors, and for `opentelemetry.trace.set_tracer_provider`."""
-        return self._provider
+        return self._sdk.provider
 
     def span_processor(self) -> SpanProcessor:
         """A processor for a tracer provider of your own, whose spans then come here, too.
 
         What that provider cuts or does not sample is not seen: a request with spans of it is not declared complete.
         """
-        return BufferingProcessor(self._buffer, is_own=False)
+        return self._sdk.foreign_processor()
 
     def request(self, name: str = "request") -> CapturedRequest:
         """A request to an agent: `with` it (or `async with`), and call the agent inside. Each is used once."""
-        return CapturedRequest(self._provider, self._buffer, name)
+        return CapturedRequest(self._sdk, name)
 
     def instrument(self, *only: str) -> tuple[str, ...]:
         """Turn on the OpenInference instrumentors that are installed, or those named (`"langchain"`, ...); their names.
@@ -88,7 +77,7 @@ class LocalTraceCapture:
         One whose library is not installed is passed over unless it is named. Raises UsageError if there is none, if one
         that is named cannot be turned on, and if one was turned on before with another tracer provider.
         """
-        turned_on = instrumentors.turn_on(self._provider, only, self._instrumented)
+        turned_on = instrumentors.turn_on(self._sdk.provider, only, self._instrumented)
         self._instrumented += turned_on
         return tuple(one.name for one in turned_on)
 
@@ -103,21 +92,21 @@ class LocalTraceCapture:
     def evidence(self) -> tuple[TraceInput, ...]:
         """The evidence of all requests that are held now, in the order in which they began."""
         found: list[TraceInput] = []
-        for trace in self._buffer.kept():
-            snapshot = self._buffer.snapshot(trace)
+        for trace in self._sdk.buffer.kept():
+            snapshot = self._sdk.buffer.snapshot(trace)
             declared_by = DECLARED_BY if snapshot.is_complete and trace.is_declared else None
-            found.append(evidence_of(snapshot, trace, f"captured trace {trace.trace_id:032x}", declared_by))
+            found.append(self._sdk.evidence(snapshot, trace, f"captured trace {trace.trace_id:032x}", declared_by))
         return tuple(found)
 
     @property
     def spans_held(self) -> int:
         """How many spans are held now, of all requests."""
-        return self._buffer.spans
+        return self._sdk.buffer.spans
 
     @property
     def requests_held(self) -> int:
         """How many requests are held now."""
-        return self._buffer.traces
+        return self._sdk.buffer.traces
 
     def close(self) -> None:
         """Capture nothing more; instrumentors are turned off, the name is free. What is open will never be complete."""
@@ -126,7 +115,7 @@ class LocalTraceCapture:
         for name in self._names:
             sources.forget(name)
         self._names.clear()
-        self._provider.shutdown()
+        self._sdk.provider.shutdown()
 
     def __enter__(self) -> Self:
         return self
@@ -135,3 +124,14 @@ class LocalTraceCapture:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
+
+
+def _sdk_side(limits: BufferLimits) -> SdkSide:
+    try:
+        from grader.capture.sdk_provider import SdkSide
+    except ImportError:
+        raise PrerequisiteError(
+            "spans cannot be captured: the package opentelemetry-sdk is not installed",
+            hint="pip install 'grader[capture]'",
+        ) from None
+    return SdkSide(limits)

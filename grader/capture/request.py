@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextvars import Token
-from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import anyio
-from opentelemetry import context as otel_context
-from opentelemetry.context import Context
-from opentelemetry.sdk.trace import ReadableSpan, Span, TracerProvider
-from opentelemetry.trace import Status, StatusCode, set_span_in_context
 
-from grader.capture.sdk_provider import SdkBuffer, SdkTrace, begin_request
-from grader.capture.sdk_spans import read_span
-from grader.capture.trace_buffer import Snapshot, TraceState
-from grader.core.coverage import CoverageCode
+from grader.capture.trace_buffer import TraceState
 from grader.errors import UsageError
-from grader.traces import span as traces
-from grader.traces.reader import TraceInput
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from opentelemetry.sdk.trace import ReadableSpan
+
+    from grader.capture.sdk_provider import BegunRequest, SdkSide, SdkTrace
+    from grader.capture.trace_buffer import Snapshot
+    from grader.traces.reader import TraceInput
 
 _LONGEST_PAUSE_S = 0.02
 DECLARED_BY = "LocalTraceCapture: every span that began in the request has ended"
@@ -29,13 +27,11 @@ DECLARED_BY = "LocalTraceCapture: every span that began in the request has ended
 class CapturedRequest:
     """One request and the trace that it leaves; made by `LocalTraceCapture.request`, used once."""
 
-    def __init__(self, provider: TracerProvider, buffer: SdkBuffer, name: str) -> None:
+    def __init__(self, sdk: SdkSide, name: str) -> None:
         self.name = name
-        self._provider = provider
-        self._buffer = buffer
+        self._sdk = sdk
+        self._open: BegunRequest | None = None
         self._trace: SdkTrace | None = None
-        self._span: Span | None = None
-        self._token: Token[Context] | None = None
         self._rested_s = 0.0
         self._rested_at = -1
         self._has_rested = False
@@ -68,7 +64,9 @@ class CapturedRequest:
     def evidence(self) -> TraceInput:
         """What was captured until now, for `grader.score`; spans that come later do not change it."""
         snapshot = self._snapshot()
-        return evidence_of(snapshot, self._begun(), f"captured request {self.name!r}", self._declared_by(snapshot))
+        return self._sdk.evidence(
+            snapshot, self._begun(), f"captured request {self.name!r}", self._declared_by(snapshot)
+        )
 
     def wait(self, timeout_s: float, settle_s: float = 0.0) -> bool:
         """Wait until every span has ended and then nothing began or ended for `settle_s`; whether it came to that.
@@ -89,23 +87,18 @@ class CapturedRequest:
     def __enter__(self) -> Self:
         if self._trace is not None:
             raise UsageError("this request has begun before", hint="capture.request() makes a new one")
-        if self._buffer.is_closed:
+        if self._sdk.buffer.is_closed:
             raise UsageError("this capture is closed", hint="make a new LocalTraceCapture")
-        self._span, self._trace = begin_request(self._provider, self._buffer, self.name)
-        self._token = otel_context.attach(set_span_in_context(self._span))
+        self._open = self._sdk.begin(self.name)
+        self._trace = self._open.trace
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        assert self._span is not None
-        assert self._token is not None
-        otel_context.detach(self._token)
-        if error is not None:
-            self._span.record_exception(error)
-            self._span.set_status(Status(StatusCode.ERROR, type(error).__name__))
-        self._span.end()
-        self._span = None
+        assert self._open is not None
+        self._open.end(error)
+        self._open = None
 
     async def __aenter__(self) -> Self:
         return self.__enter__()
@@ -121,7 +114,7 @@ class CapturedRequest:
         return self._trace
 
     def _snapshot(self) -> Snapshot[ReadableSpan]:
-        return self._buffer.snapshot(self._begun(), self._rested_at)
+        return self._sdk.buffer.snapshot(self._begun(), self._rested_at)
 
     def _declared_by(self, snapshot: Snapshot[ReadableSpan]) -> str | None:
         if not snapshot.is_complete or not self._begun().is_declared:
@@ -152,21 +145,3 @@ class CapturedRequest:
 
 def _is_at_rest(trace: SdkTrace) -> bool:
     return trace.state is not TraceState.OPEN and not trace.open
-
-
-def evidence_of(snapshot: Snapshot[ReadableSpan], trace: SdkTrace, name: str, declared_by: str | None) -> TraceInput:
-    """A snapshot of a trace as a source of evidence. What is open is read now: it goes on changing."""
-    is_open = [read_span(span) for span in snapshot.open]
-
-    def spans(notes: traces.ReadNotes) -> Iterator[traces.Span]:
-        for code, count, detail in snapshot.reasons:
-            notes.report(code, detail, count)
-        notes.spans += len(snapshot.ended) + len(is_open)
-        for span in snapshot.ended:
-            try:
-                yield read_span(span)
-            except (ValueError, TypeError, AttributeError) as error:
-                notes.report(CoverageCode.CAPTURE_FAILED, f"a span cannot be read: {str(error)[:200]}")
-        yield from is_open
-
-    return TraceInput(name, spans=spans, trace_ids=(f"{trace.trace_id:032x}",), declared_by=declared_by)

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import os
 import weakref
-from contextvars import ContextVar
+from collections.abc import Iterator
+from contextvars import ContextVar, Token
+from dataclasses import dataclass
 
+from opentelemetry import context as otel_context
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanLimits, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
+from opentelemetry.trace import Status, StatusCode, set_span_in_context
 
-from grader.capture.sdk_spans import content_bytes
-from grader.capture.trace_buffer import KeptTrace, TraceBuffer
+from grader.capture.sdk_spans import content_bytes, describe, is_of_an_agent, read_span
+from grader.capture.trace_buffer import BufferLimits, KeptTrace, Snapshot, TraceBuffer
+from grader.core.coverage import CoverageCode
+from grader.traces import span as traces
+from grader.traces.reader import TraceInput
 
 SdkBuffer = TraceBuffer[ReadableSpan]
 SdkTrace = KeptTrace[ReadableSpan]
 
+_followed: weakref.WeakSet[SdkBuffer] = weakref.WeakSet()
 _begins_request: ContextVar[bool] = ContextVar("grader_begins_request", default=False)
 
 
@@ -91,24 +99,64 @@ def unlimited_provider(buffer: SdkBuffer) -> TracerProvider:
     return provider
 
 
-def begin_request(provider: TracerProvider, buffer: SdkBuffer, name: str) -> tuple[Span, SdkTrace]:
-    """The root span of a new trace, known to the buffer before anybody else can know it."""
-    token = _begins_request.set(True)
-    try:
-        span = provider.get_tracer("grader").start_span(name, context=Context())
-    finally:
-        _begins_request.reset(token)
-    assert isinstance(span, Span)
-    context = span.get_span_context()
-    return span, buffer.begin(context.trace_id, context.span_id, span)
+class SdkSide:
+    """All that a capture does with the OpenTelemetry SDK."""
+
+    def __init__(self, limits: BufferLimits) -> None:
+        self.buffer: SdkBuffer = TraceBuffer(limits, is_of_an_agent=is_of_an_agent, describe=describe)
+        self.provider = unlimited_provider(self.buffer)
+        _followed.add(self.buffer)  # from now on it is told of forks, in the parent and in the child
+
+    def foreign_processor(self) -> BufferingProcessor:
+        """A processor for a provider that is not ours."""
+        return BufferingProcessor(self.buffer, is_own=False)
+
+    def begin(self, name: str) -> BegunRequest:
+        """The root span of a new trace: known to the buffer before anybody else can know it, then the current span."""
+        token = _begins_request.set(True)
+        try:
+            span = self.provider.get_tracer("grader").start_span(name, context=Context())
+        finally:
+            _begins_request.reset(token)
+        assert isinstance(span, Span)
+        context = span.get_span_context()
+        trace = self.buffer.begin(context.trace_id, context.span_id, span)
+        return BegunRequest(trace, span, otel_context.attach(set_span_in_context(span)))
+
+    @staticmethod
+    def evidence(snapshot: Snapshot[ReadableSpan], trace: SdkTrace, name: str, declared_by: str | None) -> TraceInput:
+        """A snapshot of a trace as a source of evidence. What is open is read now: it goes on changing."""
+        is_open = [read_span(span) for span in snapshot.open]
+
+        def spans(notes: traces.ReadNotes) -> Iterator[traces.Span]:
+            for code, count, detail in snapshot.reasons:
+                notes.report(code, detail, count)
+            notes.spans += len(snapshot.ended) + len(is_open)
+            for span in snapshot.ended:
+                try:
+                    yield read_span(span)
+                except (ValueError, TypeError, AttributeError) as error:
+                    notes.report(CoverageCode.CAPTURE_FAILED, f"a span cannot be read: {str(error)[:200]}")
+            yield from is_open
+
+        return TraceInput(name, spans=spans, trace_ids=(f"{trace.trace_id:032x}",), declared_by=declared_by)
 
 
-_followed: weakref.WeakSet[SdkBuffer] = weakref.WeakSet()
+@dataclass(frozen=True, slots=True)
+class BegunRequest:
+    """A request that is open: its trace, its root span, and what makes another span the current one again."""
 
+    trace: SdkTrace
+    span: Span
+    token: Token[Context]
 
-def follow_forks(buffer: SdkBuffer) -> None:
-    """From now on a fork of the process is told to the buffer, in the parent and in the child."""
-    _followed.add(buffer)
+    def end(self, error: BaseException | None) -> None:
+        """End the root span, with the error that ended the request."""
+        otel_context.detach(self.token)
+        if error is not None:
+            self.span.record_exception(error)
+            self.span.set_status(Status(StatusCode.ERROR, type(error).__name__))
+        self.span.end()
 
 
 def _in_parent() -> None:

@@ -85,7 +85,7 @@ class Workload:
             for request, spans in list(self.watched):
                 trace = request._trace  # pyright: ignore[reportPrivateUsage]
                 assert trace is not None
-                snapshot = self.capture._buffer.snapshot(trace)  # pyright: ignore[reportPrivateUsage]
+                snapshot = self.capture._sdk.buffer.snapshot(trace)  # pyright: ignore[reportPrivateUsage]
                 if snapshot.is_complete and len(snapshot.ended) != spans:
                     self.problems.append(f"complete with {len(snapshot.ended)} of {spans} spans")
             self.most_spans = max(self.most_spans, self.capture.spans_held)
