@@ -27,6 +27,7 @@ from grader.reports.grading import Grading, Refusal
 from grader.reports.text import shell_word
 from grader.runner.graded import Graded
 from grader.runner.runner import EVERYTHING, Choice, Runner
+from grader.runner.verdicts import check_readable
 from grader.sandbox.base import ISOLATIONS, Isolation
 from grader.store import Record, find_record, open_record
 from grader.submission import Submission
@@ -143,6 +144,7 @@ async def _judge(task: Task) -> AsyncGenerator[Judge | None]:
     if not asks_a_judge(task):
         yield None
         return
+    check_readable(task)  # what no run could answer is told before a judge is asked for
     from grader.judge.endpoint import endpoint_from_environment  # few tasks have a judge
     from grader.runner.judge_call import http_judge
 

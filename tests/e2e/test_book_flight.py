@@ -70,8 +70,8 @@ def test_the_record_is_of_the_example_as_it_is() -> None:
 def test_verdict_and_reason_of_every_submission_replayed() -> None:
     record = open_record(RECORD)
     assert {name: said(replay_entry(record, entry, None).verdict) for name, entry in entries()} == expected()
-    for _, entry in entries():
-        assert replay_entry(record, entry, None).verdict == entry.verdict
+    for name, entry in entries():
+        assert said(entry.verdict) == expected()[name], "what was said when it ran; words may have changed since"
 
 
 def test_taken_at_their_word_only_what_they_say_decides() -> None:
