@@ -24,7 +24,9 @@ def podman() -> Iterator[str]:
     folder = Path(tempfile.mkdtemp(dir="/tmp"))  # podman takes no longer path than 50 characters
     own = [program, "--root", str(folder / "root"), "--runroot", str(folder / "run")]
     socket = folder / "podman.sock"
-    with subprocess.Popen([*own, "system", "service", "--time=0", f"unix://{socket}"], stderr=subprocess.DEVNULL, cwd=folder) as at:
+    with subprocess.Popen(
+        [*own, "system", "service", "--time=0", f"unix://{socket}"], stderr=subprocess.DEVNULL, cwd=folder
+    ) as at:
         try:
             end_s = time.monotonic() + 30
             while not socket.exists() and time.monotonic() < end_s:
