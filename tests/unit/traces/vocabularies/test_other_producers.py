@@ -62,6 +62,25 @@ def test_openinference_for_strands_writes_values_where_others_write_the_schema()
 # --- the Claude Agent SDK
 
 
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        ("<tool_use_error>Error: No such tool available: Bash</tool_use_error>", "not_found"),
+        (
+            "<tool_use_error>InputValidationError: Bash failed due to the following issue</tool_use_error>",
+            "invalid_arguments",
+        ),
+        ("Input validation error: 'command' is a required property", "invalid_arguments"),
+        ("Permission to use Bash has been denied.", "denied"),
+    ],
+)
+def test_claude_makes_spans_for_calls_that_were_not_run(said: str, why: str) -> None:
+    spans = of(S(2, attributes=oi("Bash", {"command": "ls"}), status=2, message=said), scope=CLAUDE)
+    assert (not_called(spans, "Bash"), excluded(spans)) == ("true", [("Bash", why)])
+    failed = of(S(2, attributes=oi("Bash"), status=2, message=f"ls: {said}"), scope=CLAUDE)
+    assert called(failed, "Bash") == "true"
+
+
 def test_an_end_that_is_none() -> None:
     abandoned = S(2, attributes=oi("Bash", {"command": "ls"}), status=2, message="Abandoned")
     launched = S(2, attributes=oi("Agent", {"prompt": "go"}, output__value='{"status": "async_launched"}'))
