@@ -18,6 +18,8 @@ from grader.traces.vocabularies.proposals import proposal, trusted_id
 
 _ARGUMENTS = "gcp.vertex.agent.tool_call_args"
 _RESPONSE = "gcp.vertex.agent.tool_response"
+_RESPONSES = (_RESPONSE, "gen_ai.tool.call.result", "output.value")
+"""ADK's own name for the answer, the one it writes since 2.x, and OpenInference's."""
 _LLM_RESPONSE = "gcp.vertex.agent.llm_response"
 _TOOL_ERROR = "TOOL_ERROR"
 _REFUSED = "mandatory input parameters are not present"
@@ -71,9 +73,12 @@ def _why_none(attributes: Attributes) -> ExclusionReason | None:
 
 def _response(attributes: Attributes) -> str:
     """The recorded answer, empty when there is none."""
-    value = attributes.get(_RESPONSE)
-    text = value if isinstance(value, str) else "" if value is None else str(value)
-    return "" if text in NOTHING or text == "{}" else text
+    for key in _RESPONSES:
+        value = attributes.get(key)
+        text = value if isinstance(value, str) else "" if value is None else str(value)
+        if text not in NOTHING and text not in ("", "{}"):
+            return text
+    return ""
 
 
 def _arguments(attributes: Attributes, rules: ContentRules) -> ToolArguments:

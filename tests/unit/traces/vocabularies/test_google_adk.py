@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
+import pytest
+
 from tests.unit.traces.otlp_samples import S, codes
 from tests.unit.traces.vocabularies.scored import called, evidence, excluded, not_called, nothing_but, of, once
 
@@ -47,11 +49,12 @@ def test_the_sum_of_parallel_calls_and_the_transfer_to_an_agent_are_none() -> No
     assert called(elsewhere, "transfer_to_agent") == "true"
 
 
-def test_a_tool_that_does_not_exist_and_a_call_that_was_refused() -> None:
+@pytest.mark.parametrize("answer", [RESPONSE, "gen_ai.tool.call.result", "output.value"])
+def test_a_tool_that_does_not_exist_and_a_call_that_was_refused(answer: str) -> None:
     nobody = tool({"gen_ai.tool.type": "BaseTool", "gen_ai.tool.description": "Tool not found"}, "launch")
     assert excluded(of(nobody)) == [("launch", "not_found")]
     said = json.dumps({"error": "Invoking `send()` failed as the following mandatory input parameters are not present"})
-    refused = of(tool({"error.type": "TOOL_ERROR", ARGS: "{}", RESPONSE: said}))
+    refused = of(tool({"error.type": "TOOL_ERROR", ARGS: "{}", answer: said}))
     assert (not_called(refused, "send"), excluded(refused)) == ("true", [("send", "invalid_arguments")])
 
 
