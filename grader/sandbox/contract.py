@@ -262,7 +262,7 @@ async def _measures(bench: Bench) -> None:
 
 
 class _Listener:
-    """An ear that writes down what it hears, and says `heard` once to each connection."""
+    """An ear that writes down what it hears, and says `heard` once to each connection; or one that ends its port."""
 
     def __init__(self, port: Port, *, ends_it: bool = False) -> None:
         self.port = port
@@ -273,7 +273,8 @@ class _Listener:
     def hear(self, connection: int, data: bytes) -> Reply:
         is_first = connection not in self.heard
         self.heard[connection] = self.heard.get(connection, b"") + data
-        return Reply(b"heard\n" if is_first else b"", ends_port=self._ends_it)
+        # Whoever ends the port does not answer: the program would go on, and could be back before the port has ended.
+        return Reply(b"heard\n" if is_first and not self._ends_it else b"", ends_port=self._ends_it)
 
     def finish(self, seen: PortSeen) -> None:
         self.seen = seen
