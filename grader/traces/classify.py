@@ -16,6 +16,7 @@ from grader.traces.vocabularies import vocabularies_for
 from grader.traces.vocabularies.base import Proposal, Reading, Role
 
 _PRECEDENCE = (Role.EXCLUDED, Role.TOOL, Role.POSSIBLE_TOOL, Role.MODEL, Role.AGENT, Role.OTHER)
+_NO_TOOLS = (Role.MODEL, Role.OTHER, Role.AGENT)
 _UNREAD_TOOLS = {
     "mlflow.spanType": frozenset({"TOOL", '"TOOL"'}),
     "lk.function_tool.name": None,
@@ -58,15 +59,33 @@ def classify(span: Span, rules: ContentRules) -> SpanFacts:
     is_pending = span.attributes.get("logfire.span_type") == "pending_span"
     if not readings:
         return _unread(span, is_pending)
-    if len(readings) > 1 and any(reading.overrules for reading in readings):
+    if len(readings) == 1:
+        return (_unread_tool(span) if readings[0].role in _NO_TOOLS else None) or _alone(readings[0], is_pending)
+    if any(reading.overrules for reading in readings):
         readings = [reading for reading in readings if reading.overrules]
     role = next(role for role in _PRECEDENCE if any(reading.role is role for reading in readings))
     chosen = [reading for reading in readings if reading.role is role]
-    if role is Role.MODEL or role is Role.OTHER or role is Role.AGENT:
-        unread = _unread_tool(span)
-        if unread is not None:
-            return unread
-    return _together(role, chosen, readings, is_pending)
+    return (_unread_tool(span) if role in _NO_TOOLS else None) or _together(role, chosen, readings, is_pending)
+
+
+def _alone(reading: Reading, is_pending: bool) -> SpanFacts:
+    """What the only vocabulary says that has something to say: so it is for most spans."""
+    return SpanFacts(
+        role=reading.role,
+        names=(reading.name,) if reading.name else (),
+        call_id=reading.call_id,
+        arguments=reading.arguments,
+        why_excluded=reading.why_excluded,
+        detail=reading.detail,
+        proposals=reading.proposals,
+        vocabularies=(reading.vocabulary,),
+        is_hosted=reading.is_hosted,
+        is_transport=reading.is_transport,
+        end_is_false=reading.end_is_false,
+        is_pending=is_pending,
+        time_unit_ns=reading.time_unit_ns,
+        has_returned=reading.has_returned,
+    )
 
 
 def _together(role: Role, chosen: list[Reading], readings: list[Reading], is_pending: bool) -> SpanFacts:

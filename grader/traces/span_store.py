@@ -150,22 +150,21 @@ def vocabulary_names(bits: int) -> Iterator[str]:
 def _bits(span: Span, facts: SpanFacts) -> int:
     flags = span.flags & 0xFF
     reversed_ = span.start_ns is not None and span.end_ns is not None and span.end_ns < span.start_ns
-    marks = (
-        (UNFINISHED, span.end_ns is None or facts.end_is_false),
-        (DROPPED_ATTRIBUTES, span.dropped_attributes > 0),
-        (DROPPED_EVENTS, span.dropped_events > 0),
-        (DROPPED_LINKS, span.dropped_links > 0),
-        (SAMPLED, flags & 1 == 1),
-        (UNSAMPLED, flags & 1 == 0 and flags != 0),
-        (FLAGS_UNSET, flags == 0 and span.flags != 0),
-        (REVERSED, reversed_),
-        (PENDING, facts.is_pending),
-        (HOSTED, facts.is_hosted),
-        (LOOKS_LIKE_AI, facts.looks_like_ai),
-        (RECOGNISED, len(facts.vocabularies) > 0),
-        (BARRIER, facts.role is Role.AGENT or facts.role is Role.MODEL),
+    bits = (
+        UNFINISHED * (span.end_ns is None or facts.end_is_false)
+        | DROPPED_ATTRIBUTES * (span.dropped_attributes > 0)
+        | DROPPED_EVENTS * (span.dropped_events > 0)
+        | DROPPED_LINKS * (span.dropped_links > 0)
+        | SAMPLED * (flags & 1)
+        | UNSAMPLED * (flags & 1 == 0 and flags != 0)
+        | FLAGS_UNSET * (flags == 0 and span.flags != 0)
+        | REVERSED * reversed_
+        | PENDING * facts.is_pending
+        | HOSTED * facts.is_hosted
+        | LOOKS_LIKE_AI * facts.looks_like_ai
+        | RECOGNISED * (len(facts.vocabularies) > 0)
+        | BARRIER * (facts.role is Role.AGENT or facts.role is Role.MODEL)
     )
-    bits = sum(bit for bit, is_set in marks if is_set)
     for name in facts.vocabularies:
         bits |= _VOCABULARY_BITS[name]
     return bits
