@@ -25,6 +25,7 @@ _FLOAT_TIME_NS = 256
 """How exact nanoseconds are that went through a 64-bit float."""
 _NO_TOOLS = frozenset({"LLM", "CHAIN", "RETRIEVER", "EMBEDDING", "PROMPT"})
 _BAD_ARGUMENTS = re.compile(r"langchain_core/tools/base\.py\", line [0-9]+, in (?:_parse_input|_to_args_and_kwargs)\b")
+_TITLE = re.compile(r"[0-9]{1,9} validation errors? for ([^\n]{1,300})(?:\n|\Z)")
 _ENVELOPES = ("output", "kwargs", "data", "update")
 _RESULTS = ("output.value", "gen_ai.tool.call.result", "traceloop.entity.output", "gen_ai.completion")
 
@@ -108,7 +109,7 @@ def _refusal(span: Span, name: str) -> tuple[ExclusionReason, str] | None:
             return ExclusionReason.DEFERRED, "interrupted, to be run again"
         is_validation = kind == "ValidationError" or "ValidationError: " in text
         is_of_arguments = _BAD_ARGUMENTS.search(f"{trace}\n{text}") or (
-            kind == "ValidationError" and re.match(rf"[0-9]+ validation errors? for {re.escape(name)}\b", text)
+            kind == "ValidationError" and (found := _TITLE.match(text)) is not None and found[1] == name
         )
         if is_validation and is_of_arguments:
             return ExclusionReason.INVALID_ARGUMENTS, text.split("\n", 1)[0][:200]
