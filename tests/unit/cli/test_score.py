@@ -19,7 +19,6 @@ from grader.store import EntryHeader, RecordFacts, RecordWriter, open_record
 from tests.unit.cli.conftest import Ended, RunIt
 from tests.unit.traces.otlp_samples import (
     OTHER_TRACE,
-    SHARED,
     TRACE,
     S,
     framed,
@@ -469,13 +468,20 @@ def test_what_is_no_trace(grader: RunIt, data: bytes, said: str) -> None:
     assert "\n  mend: " in ended.err
 
 
-def test_pasted_exports_are_refused_with_what_can_be_read(grader: RunIt) -> None:
-    file = SHARED / "langfuse__pydantic-ai-tools-2025-12-04.json"
-    if not file.exists():
-        pytest.skip("the shared trace data is not here")
-    ended = grader("score", file, "--task", write_task(GATE))
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        ({"eval_set_id": "s", "eval_cases": []}, "which says what calls are expected, not which were made"),
+        ({"id": "t", "observations": ["o-1"]}, "export the trace with its observations"),
+        ([{"role": "user", "content": "hello"}], "it is a conversation, which is given with --conversation"),
+    ],
+)
+def test_known_json_that_is_no_trace_is_refused_with_what_it_is(grader: RunIt, data: object, said: str) -> None:
+    Path("pasted.json").write_text(json.dumps(data))
+    ended = grader("score", "pasted.json", "--task", write_task(GATE))
     assert (ended.code, ended.out) == (2, "")
     assert "this is no OTLP trace" in ended.err
+    assert said in ended.err
     assert "mend: give OTLP/JSON" in ended.err
 
 
