@@ -17,6 +17,8 @@ DOCKERFILES = sorted(data_folder("Dockerfiles").glob("*/Dockerfile"))
 NAMES = {
     "bash", "c", "cpp", "go", "java", "lua", "node", "perl", "php", "pypy", "python", "ruby", "rust",
 }  # fmt: skip
+DERIVED = {"python-agent": "python"}
+"""Profiles that add packages to the image of another."""
 WITHOUT_A_PROFILE = {"base", "supervisor"}
 TIME = {ReasonCode.CPU_TIME_EXCEEDED, ReasonCode.WALL_TIME_EXCEEDED}
 
@@ -25,10 +27,14 @@ each_dockerfile = pytest.mark.parametrize("file", DOCKERFILES, ids=[file.parent.
 
 
 def test_all_are_there_and_every_image_belongs_to_one() -> None:
-    assert {loaded.name for loaded in SHIPPED} == NAMES
+    assert {loaded.name for loaded in SHIPPED} == NAMES | set(DERIVED)
     assert {file.parent.name for file in DOCKERFILES} == NAMES | WITHOUT_A_PROFILE
     for loaded in SHIPPED:
-        assert loaded.image_folder() == data_folder("Dockerfiles") / loaded.name
+        assert loaded.image_folder() == data_folder("Dockerfiles") / DERIVED.get(loaded.name, loaded.name)
+        if loaded.name in DERIVED:
+            assert loaded.profile.packages.pypi
+            assert all("==" in package for package in loaded.profile.packages.pypi), "so that all get the same image"
+            assert not loaded.profile.default
 
 
 @each_profile
