@@ -15,6 +15,9 @@ from pathlib import Path
 import anyio
 import anyio.from_thread
 import pytest
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SpanExportResult
 
 import grader
 from grader.capture import received_files
@@ -203,6 +206,42 @@ def test_a_full_queue_asks_to_send_again_and_what_does_not_come_is_missing(
     running.stop()
     assert kept(tmp_path) == ([1, 2, 3] if comes_again else [1, 2])
     assert reasons(tmp_path) == ({} if comes_again else {"capture.failed": 1})
+
+
+@pytest.mark.parametrize("answers", ["queue", "disk"])
+def test_the_exporter_of_python_sends_again_and_then_nothing_is_missing(
+    start: Start, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answers: str
+) -> None:
+    """It counts on the words of OTLP: 429 and 503 with Retry-After."""
+    running = start(limits=replace(QUICK, queue_batches=1))
+    tracer = TracerProvider(shutdown_on_exit=False).get_tracer("test")
+    span = tracer.start_span("x")
+    span.end()
+    exporter = OTLPSpanExporter(f"http://127.0.0.1:{running.port}/v1/traces")
+    first = Client(running.port)
+    if answers == "queue":
+        waits, may_go_on = blocked(monkeypatch)
+        first.send(post(request(1)))
+        assert waits.wait(30)
+        threading.Timer(0.3, may_go_on.set).start()
+    else:
+        appends = iter([OSError(errno.EIO, "broken"), OSError(errno.EIO, "broken")])
+        append = SourceFiles.append
+
+        def breaks_twice(self: SourceFiles, data: bytes, encoding: OtlpEncoding) -> None:
+            for error in appends:
+                raise error
+            append(self, data, encoding)
+
+        monkeypatch.setattr(SourceFiles, "append", breaks_twice)
+    assert isinstance(span, ReadableSpan)
+    assert exporter.export([span]) is SpanExportResult.SUCCESS
+    exporter.shutdown()
+    first.close()
+    running.stop()
+    assert running.receiver.counts.refused >= 1
+    assert len(kept(tmp_path)) == (2 if answers == "queue" else 1)
+    assert "capture.failed" not in reasons(tmp_path)
 
 
 def test_a_disk_that_fails_is_no_acknowledgement_and_spoils_nothing(
