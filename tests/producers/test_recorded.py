@@ -19,6 +19,7 @@ from tests.producers.record import needs, programs
 
 RECORDINGS = {folder.name: folder for folder in recordings()}
 MOST_BYTES, MOST_BYTES_IN_ALL = 150_000, 1_500_000
+HOW_TO = PAGE.parents[1] / "how-to" / "traces"
 NEEDED = {"openai_agents", "langgraph", "pydantic_ai", "strands", "google_adk"}
 
 
@@ -79,6 +80,29 @@ def test_programs_name_all_that_they_need() -> None:
     for program in programs():
         wanted = needs(program)
         assert "npm" in wanted or any("opentelemetry-exporter" in one for one in wanted["dependencies"]), program
+
+
+def test_pages_install_what_their_programs_need() -> None:
+    names = re.compile(r"[\[<>=~!;].*")
+    for page in HOW_TO.glob("*.md"):
+        text = page.read_text(encoding="utf-8")
+        sources = set(re.findall(r"^```[a-z]+ from=tests/producers/programs/(\w+)\.", text, re.MULTILINE))
+        wanted = {
+            one for program in programs() if program.stem in sources for of in needs(program).values() for one in of
+        }
+        said = re.findall(r"(?:pip|npm) install ([^`\n]+)", text)
+        installed = {names.sub("", one.strip('"')) for line in said for one in line.split()}
+        assert installed <= {names.sub("", one) for one in wanted}, page
+
+
+def test_what_a_killed_process_left() -> None:
+    left = {name: [one.scenario for one in compared(folder)] for name, folder in RECORDINGS.items()}
+    without = {name for name, scenarios in left.items() if "cut_short" not in scenarios}
+    assert without == {"langgraph_langsmith", "mcp_openai_agents"}
+    for name in left.keys() - without:
+        reading = next(one for one in compared(RECORDINGS[name]) if one.scenario == "cut_short")
+        assert [call["outcome"] for call in reading.truth["calls"]] == ["returned", "killed"]
+        assert len(reading.payload.calls) == 1, name
 
 
 def _made_up(calls: list[Any], keep: int | None) -> Reading:
