@@ -16,7 +16,7 @@ from grader.core.outcomes import TraceOutcome
 from grader.sandbox.base import Port, PortSeen, Reply
 
 MIB = 2**20
-_HTTP = HttpLimits(body_bytes=8 * MIB, decompressed_bytes=16 * MIB)
+_HTTP = HttpLimits(body_bytes=8 * MIB, decompressed_bytes=8 * MIB)
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,8 @@ class SpanLimits:
     """Of bodies, decompressed."""
     requests: int = 5_000
     """Each costs a millisecond of this process, whatever is in it."""
+    spans: int = 10_000
+    """Each costs about as much again when it is judged."""
     refused: int = 32
     """Requests that are answered with an error; beyond, none is taken any more."""
     http: HttpLimits = _HTTP
@@ -43,7 +45,7 @@ class ExportedSpans:
         """None: closed from this side, and what is still on its way is passed over."""
         self._messages = bytearray()
         self._lines = bytearray()
-        self._batches = self._refused = self._cut = 0
+        self._batches = self._spans = self._refused = self._cut = 0
         self._refused_detail = self._full = ""
         self._heard_bytes = self._connections = 0
         self._seen: PortSeen | None = None
@@ -110,6 +112,8 @@ class ExportedSpans:
             self._full = f"the program sent more than {limits.kept_bytes:,} bytes of spans"
         elif self._batches >= limits.requests:
             self._full = f"the program sent spans in more than {limits.requests:,} requests"
+        elif self._spans + batch.spans > limits.spans:
+            self._full = f"the program sent more than {limits.spans:,} spans"
         if self._full:
             # 507, not 429: an exporter that tried again would only be held up until its end.
             self._note(http.refuse(507, self._full))
@@ -120,6 +124,7 @@ class ExportedSpans:
             else:
                 self._lines += one_line(batch.body) + b"\n"
         self._batches += 1
+        self._spans += batch.spans
         http.kept()
 
     def _note(self, refused: Refused) -> None:

@@ -162,8 +162,8 @@ def _traces() -> list[str]:
         "themselves. What a run sends is part of its record, byte for byte, and what [tool conditions](tool-conditions.md) "
         "beside `program_behaves` judge; a task with such conditions is refused under a profile without `traces`.\n",
         "HTTP, gzip and OTLP (protobuf or JSON) are read outside the box. A request is answered with 200 when it is kept. Kept "
-        f"are {size(limits.kept_bytes)} of spans and {limits.requests:,} requests a run, each request up to "
-        f"{size(limits.http.body_bytes)} as sent and {size(limits.http.decompressed_bytes)} decompressed, on "
+        f"are {size(limits.kept_bytes)} in {limits.spans:,} spans and {limits.requests:,} requests a run, each request up to "
+        f"{size(limits.http.decompressed_bytes)} decompressed, on "
         f"{port.connections_in_all:,} connections ({port.connections_at_once} at once); after {limits.refused} requests that "
         "had to be refused nothing more is taken. Whatever is lost that way is a reason why the evidence is not complete. It "
         "needs `pip install 'grader[receive]'`.\n",

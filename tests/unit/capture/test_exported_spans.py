@@ -20,7 +20,9 @@ from grader.runner.exported import observe_exported
 from grader.sandbox.base import Port, PortSeen, Reply
 
 PORT = Port(4318)
-SMALL = SpanLimits(kept_bytes=5_000, requests=3, refused=2, http=HttpLimits(body_bytes=2_000, decompressed_bytes=3_000))
+SMALL = SpanLimits(
+    kept_bytes=5_000, requests=3, spans=9, refused=2, http=HttpLimits(body_bytes=2_000, decompressed_bytes=3_000)
+)
 EXITED = Ending(EndingKind.EXITED, 0)
 
 
@@ -156,6 +158,7 @@ def test_an_idle_connection_is_none() -> None:
     [
         ([request(body("a", padding=900))] * 4, "more than 5,000 bytes of spans"),
         ([request(body("a"))] * 4, "in more than 3 requests"),
+        ([request(body("a", "b", "c"))] * 3, "more than 9 spans"),
         ([request(b"x")] * 3, "more than 2 requests to the trace endpoint were refused"),
     ],
 )
