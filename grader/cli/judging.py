@@ -65,9 +65,7 @@ def judge_request(request: JudgeRequest, console: Console, output: Output) -> in
         graded = run_interruptible(main, console.say)
     except InterruptedBySignalError as stopped:
         return stopped.exit_code
-    name = _keep(request, graded)
-    if name is not None and request.record.folder is None:
-        graded = replace(graded, record=Path(graded.record or name))
+    graded, name = _kept(request, graded)
     console.warnings(graded.warnings)
     item = as_item(graded, name)
     if isinstance(item, Grading):
@@ -113,12 +111,12 @@ def _evidence(request: JudgeRequest, conversation: Path) -> JudgedEvidence:
     )
 
 
-def _keep(request: JudgeRequest, graded: Graded) -> str | None:
-    """Record what was asked and answered; what a user types to name the record, or None if none is kept."""
+def _kept(request: JudgeRequest, graded: Graded) -> tuple[Graded, str | None]:
+    """What was asked and answered, recorded if that is wanted; and what a user types to name the record."""
     assert request.conversation is not None
     place = request.record.place(request.conversation.resolve().stem)
     if place is None:
-        return None
-    keep_evidence(graded, place.folder)
+        return graded, None
+    graded = keep_evidence(graded, place.folder)
     place.has_begun()
-    return place.name
+    return graded, place.name

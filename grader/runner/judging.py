@@ -22,11 +22,11 @@ from grader.core.reasons import ReasonCode
 from grader.core.tool_arguments import ContentRules
 from grader.core.tool_calls import ToolsPayload, observe_tools
 from grader.core.trace_content import TextRules
-from grader.core.turns import Turn
 from grader.errors import UsageError
 from grader.judge.base import Judge
 from grader.messages.conversation import Conversation
 from grader.messages.turns import MOST_CHARACTERS, turns_of
+from grader.runner.acquired import Acquired
 from grader.runner.graded import Graded
 from grader.runner.judged import judge_answers, with_questions
 from grader.runner.score import Evidence, keep_evidence, read_evidence
@@ -51,21 +51,6 @@ class JudgedEvidence:
     """The caller declares that nothing is missing; what checks find against it still counts."""
     rules: ContentRules = field(default_factory=ContentRules)
     text_rules: TextRules = field(default_factory=TextRules)
-
-
-@dataclass(frozen=True)
-class Acquired:
-    """One acquisition: what all samples are asked about."""
-
-    conversation: Conversation
-    turns: tuple[Turn, ...]
-    tools: Observation
-    trace: Observation | None
-
-    @property
-    def scope_ids(self) -> tuple[str, ...]:
-        """The traces that the conversation is linked to."""
-        return self.conversation.trace_ids
 
 
 def acquire(evidence: JudgedEvidence) -> Acquired:

@@ -42,7 +42,7 @@ def judge_runs(
     if asks_for_traces(task):
         scorers.extend(_trace_scorers(task, plan))
     if asks_a_judge(task):
-        from grader.runner.run_questions import judged_runs_scorers  # few tasks have a judge
+        from grader.runner.judged_runs import judged_runs_scorers  # few tasks have a judge
 
         scorers.extend(judged_runs_scorers(task, plan, judgements))
     verdict = CompositeScorer(scorers).score(task, (observation,))

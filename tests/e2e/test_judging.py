@@ -59,6 +59,7 @@ def test_a_task_with_facts_and_its_json(tmp_path: Path, grader: Grader) -> None:
     assert tools["verdict" if "verdict" in tools else "value"] == "true"
     assert objective["judged"]["trace_coverage"] == "complete"
     assert objective["judged"]["trace_cited_steps"] == ["4bf92f3577b34da6a3ce929d0e0e4736/0000000000000003"]
+    assert Path(entry["record"]).name == "kept"
     (dimension,) = objective["judged"]["dimensions"]
     assert dimension["split"] == {"good": 0, "bad": 3, "not_applicable": 0, "undetermined": 0}
     assert "447" in dimension["rationale"]

@@ -178,7 +178,7 @@ def test_what_cannot_be_asked_is_refused_before_any_run(runtimes: Path) -> None:
 
 def test_an_answer_about_other_evidence_is_not_used(runtimes: Path, tmp_path: Path) -> None:
     """A record whose answers are about other output than its runs have: nobody was asked about these."""
-    from grader.runner.run_questions import judged_runs_scorers
+    from grader.runner.judged_runs import judged_runs_scorers
 
     graded = grade(task_of(ASKS), ScriptedJudge(lambda _: False), runtimes)
     assert graded.task is not None
