@@ -55,11 +55,12 @@ def protobuf(*numbers: int) -> bytes:
         ids = b"\x0a\x10" + bytes.fromhex(TRACE_ID) + b"\x12\x08" + number.to_bytes(8, "big")
         parent = b"" if number == 1 else b"\x22\x08" + (1).to_bytes(8, "big")
         times = b"\x39" + number.to_bytes(8, "little") + b"\x41" + (number + 1).to_bytes(8, "little")
-        spans += _field(2, ids + parent + times)
-    return _field(1, _field(2, spans))
+        spans += field(2, ids + parent + times)
+    return field(1, field(2, spans))
 
 
-def _field(number: int, content: bytes) -> bytes:
+def field(number: int, content: bytes) -> bytes:
+    """A field of a protobuf message that holds bytes."""
     size, length = len(content), b""
     while size > 0x7F:
         length += bytes([size & 0x7F | 0x80])

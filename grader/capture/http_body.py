@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 KIB, MIB = 1 << 10, 1 << 20
 _STEP_BYTES = 64 * KIB
+_MOST_MEMBERS = 1_000
+"""Of gzip data, one after the other: exporters write one; each costs a look at all that follows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,7 @@ class Body:
         self._budget = budget
         self._unzip = zlib.decompressobj(wbits=31) if is_gzip else None
         self._data = bytearray()
+        self._members = 1
         self.sent_bytes = 0
         self.taken_bytes = 0
 
@@ -103,6 +106,9 @@ class Body:
                 rest = rest.lstrip(b"\0")
                 if not rest:
                     return
+                self._members += 1
+                if self._members > _MOST_MEMBERS:
+                    raise BodyError(413, f"the gzip data of the body has more than {_MOST_MEMBERS} members")
                 self._unzip = zlib.decompressobj(wbits=31)
             try:
                 self._keep(self._unzip.decompress(rest, _STEP_BYTES))

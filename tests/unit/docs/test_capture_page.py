@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from grader import LocalTraceCapture
+from grader.capture.otlp_body import MOST_PARTS
 from grader.capture.receiver import ReceiverLimits
 from grader.cli.receive import receive
 from grader.cli.receiving import exporter_settings
@@ -30,7 +31,7 @@ def test_the_bounds_of_a_receiver() -> None:
     limits = ReceiverLimits()
     wanted = (
         f"{limits.http.body_bytes // MIB} MiB for a body, {limits.http.decompressed_bytes // MIB} MiB decompressed, "
-        f"{limits.connections} connections, {limits.queue_batches} batches and {limits.held_bytes // MIB} MiB waiting"
+        f"about {MOST_PARTS // 100:,} spans in a request, {limits.connections} connections, {limits.queue_batches} batches and {limits.held_bytes // MIB} MiB waiting"
     )
     assert wanted in TEXT
 
