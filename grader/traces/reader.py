@@ -27,6 +27,7 @@ from grader.core.tool_calls import (
 )
 from grader.errors import Place, TraceError
 from grader.traces import received
+from grader.traces.across_traces import marked_across
 from grader.traces.arguments import with_proposal
 from grader.traces.coverage import Reasons, check_proposals, check_trace, reversed_spans
 from grader.traces.otlp import ReadLimits, read_spans
@@ -177,7 +178,8 @@ class TraceEvidence:
             if notes.is_cut:
                 reasons.add(CoverageCode.FILE_CUT, name)
             if notes.is_lossy:
-                reasons.add(CoverageCode.FORMAT_LOSSY, name)
+                written = f" ({', '.join(sorted(notes.exports))})" if notes.exports else ""
+                reasons.add(CoverageCode.FORMAT_LOSSY, f"{name}{written}")
             if notes.capacity:
                 reasons.add(CoverageCode.CAPACITY, f"{name}: {notes.capacity}")
             if notes.unreadable_records:
@@ -207,6 +209,8 @@ class _Parts:
     """The parts of a payload while traces are read into it."""
 
     calls: list[ToolCall] = field(default_factory=list[ToolCall])
+    scopes: dict[str, str] = field(default_factory=dict[str, str])
+    """The instrumentation scope of each span that describes a call."""
     excluded: list[Excluded] = field(default_factory=list[Excluded])
     possible: list[PossibleToolSpan] = field(default_factory=list[PossibleToolSpan])
     not_executed: list[NotExecuted] = field(default_factory=list[NotExecuted])
@@ -221,7 +225,7 @@ class _Parts:
             listed = ", ".join(sorted(self.widened)[:_LISTED])
             notes = (f"{len(self.widened)} spans end before they start; the interval was widened to both: {listed}",)
         return ToolsPayload(
-            calls=tuple(sorted(self.calls, key=by_time)),
+            calls=marked_across(sorted(self.calls, key=by_time), self.scopes),
             excluded=tuple(sorted(self.excluded, key=lambda item: (item.spans, item.why))),
             possible=tuple(sorted(self.possible, key=lambda item: item.span)),
             not_executed=tuple(sorted(self.not_executed, key=lambda item: (item.where, item.name, item.call_id or ""))),
@@ -252,6 +256,7 @@ def _read_trace(tree: TraceTree, tools: list[ToolSpan], asked: list[tuple[int, P
             possible[tree.ref(tool.span)] = _possible(tool, tree)
     for span in possible:
         parts.reasons.add(CoverageCode.TOOL_UNNAMED, f"span {span}")
+    parts.scopes.update((tree.ref(tool.span), tool.scope) for tool in executed)
     calls = unify(_with_proposals(executed, asked, tree.store.rules), tree)
     left_out = tuple(excluded.values())
     places = sorted(((tree.ref(span), proposal) for span, proposal in asked), key=lambda item: (item[0], str(item[1])))
