@@ -11,8 +11,10 @@ def same_tool(first: Iterable[str], second: Iterable[str]) -> bool:
 
 
 def _same_name(one: str, other: str) -> bool:
-    short, long = sorted((one, other), key=len)
-    if short == long:
+    if one == other:
         return True
+    short, long = (one, other) if len(one) < len(other) else (other, one)
+    if not long.endswith(short):
+        return False
     before = long.removesuffix(short)
-    return before != long and (before.endswith("/") or (before.startswith("mcp__") and before.endswith("__")))
+    return before.endswith("/") or (before.startswith("mcp__") and before.endswith("__"))

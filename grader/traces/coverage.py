@@ -19,6 +19,9 @@ _OUTPUT_TOOL = "final_result"
 """The name, or its beginning, by which pydantic-ai lets a model give its final answer as a call: nothing is executed
 for it."""
 
+_FREE_LOOKS = 10_000
+_LOOKS_PER_ONE = 32
+
 
 @dataclass(slots=True)
 class Reasons:
@@ -118,28 +121,66 @@ def check_proposals(
     ]
     asked_ids = {proposal.call_id for _, proposal in asked}
     free = [item.names for item in (*calls, *excluded) if item.call_id is None or item.call_id not in asked_ids]
-    free_by_name = Counter(names for names in free if names)
+    answers = _Answers(Counter(names for names in free if names), len(open_ones))
     unnamed_handoffs = sum(item.why is ExclusionReason.HANDOFF and not item.names for item in excluded)
     unanswered: list[tuple[str, Proposal]] = []
     for place, proposal in sorted(open_ones, key=lambda item: item[1].name == ""):
-        fitting = next((names for names, left in free_by_name.items() if left and _fits(names, proposal)), None)
-        if fitting is None and unnamed_handoffs > 0 and proposal.name.startswith(_HANDOFF):
+        if answers.take(proposal.name):
+            continue
+        if unnamed_handoffs > 0 and proposal.name.startswith(_HANDOFF):
             unnamed_handoffs -= 1
-        elif fitting is None:
+        else:
             unanswered.append((place, proposal))
             name = proposal.name[:100] or "a tool whose name is not recorded"
             reasons.add(CoverageCode.PROPOSAL_UNANSWERED, f"{name} in span {place}")
-        else:
-            free_by_name[fitting] -= 1
     return unanswered
+
+
+class _Answers:
+    """What ran or was refused, by its names, and how often; each answers one proposal.
+
+    Names that are written in another way are found by comparing, a bounded number of times: beyond, a proposal of such
+    a name stays unanswered.
+    """
+
+    def __init__(self, left: Counter[tuple[str, ...]], proposals: int) -> None:
+        self._left = left
+        self._by_name: dict[str, list[tuple[str, ...]]] = {}
+        for names in left:
+            for name in names:
+                self._by_name.setdefault(name, []).append(names)
+        self._looks_left = _FREE_LOOKS + _LOOKS_PER_ONE * (len(left) + proposals)
+
+    def take(self, name: str) -> bool:
+        """Whether there was one left for a proposal of this name; an empty one is answered by any."""
+        found = self._exactly(name) if name else next(iter(self._left), None)
+        if found is None and name:
+            found = self._alike(name)
+        if found is None:
+            return False
+        self._left[found] -= 1
+        if self._left[found] == 0:
+            del self._left[found]
+        return True
+
+    def _exactly(self, name: str) -> tuple[str, ...] | None:
+        known = self._by_name.get(name, [])
+        while known and known[-1] not in self._left:
+            known.pop()
+        return known[-1] if known else None
+
+    def _alike(self, name: str) -> tuple[str, ...] | None:
+        for names in self._left:
+            if self._looks_left <= 0:
+                return None
+            self._looks_left -= len(names)
+            if same_tool(names, (name,)):
+                return names
+        return None
 
 
 def _is_output_tool(name: str) -> bool:
     return name == _OUTPUT_TOOL or name.startswith(f"{_OUTPUT_TOOL}_")
-
-
-def _fits(names: tuple[str, ...], proposal: Proposal) -> bool:
-    return proposal.name == "" or same_tool(names, (proposal.name,))
 
 
 def reversed_spans(tree: TraceTree, store: SpanStore) -> list[str]:

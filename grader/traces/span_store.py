@@ -86,7 +86,7 @@ class SpanStore:
         self.traces.append(trace)
         self.spans.append(int(span.span_id, 16))
         self.parents.append(int(span.parent_id, 16) if span.parent_id is not None else 0)
-        self.checks.append(_check(span))
+        self.checks.append(_check(span, facts))
         self.bits.append(_bits(span, facts))
         origin = (span.scope, span.producer)
         self.origins.append(self.origin_numbers.setdefault(origin, len(self.origin_numbers)))
@@ -170,10 +170,16 @@ def _bits(span: Span, facts: SpanFacts) -> int:
     return bits
 
 
-def _check(span: Span) -> int:
-    """Tells two different records of one span id apart, in whatever encoding they came."""
+def _check(span: Span, facts: SpanFacts) -> int:
+    """Tells two different records of one span id apart, in whatever encoding they came.
+
+    Of values, those that a verdict may rest on: what ran, and with what.
+    """
     keys = ",".join(sorted(span.attributes))
     text = f"{span.parent_id}|{span.start_ns}|{span.end_ns}|{span.failed}|{span.name}|{keys}"
+    if facts.role in _ROLES_OF_TOOLS:
+        arguments = facts.arguments
+        text += f"|{facts.role}|{facts.names}|{facts.call_id}|{arguments.state}|{arguments.why}|{arguments.sha256}"
     return int.from_bytes(blake2b(text.encode("utf-8", "replace"), digest_size=8).digest(), "little")
 
 

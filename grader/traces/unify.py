@@ -25,6 +25,9 @@ from grader.core.tool_names import same_tool
 from grader.traces.span_store import ToolSpan
 from grader.traces.trace_tree import TraceTree
 
+_FREE_LOOKS = 20_000
+_LOOKS_PER_SPAN = 32
+
 
 @dataclass(slots=True)
 class _Groups:
@@ -32,6 +35,8 @@ class _Groups:
 
     leader: dict[int, int] = field(default_factory=dict[int, int])
     unsure: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
+    looks_left: int = _FREE_LOOKS
+    """How many pairs may still be compared: what is sent can be made so that every span looks like every other."""
 
     def find(self, span: int) -> int:
         root = span
@@ -52,7 +57,7 @@ class _Groups:
 def unify(records: Iterable[ToolSpan], tree: TraceTree) -> tuple[ToolCall, ...]:
     """The calls that the tool spans of one trace describe, in order of start and key."""
     spans = _same_span(records)
-    groups = _Groups()
+    groups = _Groups(looks_left=_FREE_LOOKS + _LOOKS_PER_SPAN * len(spans))
     for span in spans:
         groups.find(span)
     _nested(spans, tree, groups)
@@ -69,9 +74,8 @@ def unify(records: Iterable[ToolSpan], tree: TraceTree) -> tuple[ToolCall, ...]:
 
 def _same_span(records: Iterable[ToolSpan]) -> dict[int, list[ToolSpan]]:
     spans: dict[int, list[ToolSpan]] = defaultdict(list)
-    for record in records:
-        if record not in spans[record.span]:
-            spans[record.span].append(record)
+    for record in dict.fromkeys(records):
+        spans[record.span].append(record)
     return dict(sorted(spans.items()))
 
 
@@ -144,9 +148,16 @@ def _sweep_scopes(same: list[ToolSpan], groups: _Groups, scopes: dict[int, set[s
     """Pairs of different scopes, one to one in order of time, that overlap: marked.
 
     Not a span that is one call already with another span of the other's scope: it has found its counterpart.
+    Once too many were compared, neighbours are marked without a look.
     """
     waiting: dict[str, deque[ToolSpan]] = defaultdict(deque[ToolSpan])
+    before: ToolSpan | None = None
     for record in sorted((one for one in same if one.start_ns is not None), key=_by_start):
+        if groups.looks_left <= 0 and before is not None:
+            groups.doubt(before.span, record.span)
+            continue
+        before = record
+        groups.looks_left -= len(waiting)
         for scope, queue in waiting.items():
             while queue and not _overlap(queue[0], record):
                 queue.popleft()

@@ -1,0 +1,121 @@
+"""Spans made to mislead or to hold up whoever reads them: corrections of what was said, and thousands that are alike."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from grader.core.coverage import CoverageCode
+from grader.core.tool_calls import ToolsPayload, observe_tools
+from grader.core.tool_conditions import ToolsCalled
+from grader.core.tri import Tri
+from grader.scorers.tool_scorers import tool_scorers
+from grader.traces import coverage, unify
+from grader.traces.reader import TraceInput, read_traces
+from grader.traces.span_store import ToolSpan
+
+MANY = 1_000
+
+
+def span(number: int, scope: str = "s", parent: int = 1, **attributes: str) -> dict[str, Any]:
+    listed = [{"key": key.replace("__", "."), "value": {"stringValue": value}} for key, value in attributes.items()]
+    content = {
+        "traceId": f"{7:032x}",
+        "spanId": f"{number:016x}",
+        "parentSpanId": f"{parent:016x}" if parent else "",
+        "name": "execute_tool",
+        "startTimeUnixNano": "1",
+        "endTimeUnixNano": "9",
+        "attributes": listed,
+    }
+    return {"scope": {"name": scope}, "spans": [content]}
+
+
+def tool(number: int, name: str, scope: str = "s", **more: str) -> dict[str, Any]:
+    return span(number, scope, gen_ai__operation__name="execute_tool", gen_ai__tool__name=name, **more)
+
+
+ROOT = span(1, parent=0, gen_ai__operation__name="invoke_agent")
+
+
+def read(*scopes: dict[str, Any]) -> ToolsPayload:
+    lines = [json.dumps({"resourceSpans": [{"scopeSpans": [one]}]}) for one in (ROOT, *scopes)]
+    return read_traces([TraceInput.of_bytes("\n".join(lines).encode())]).payload(declared_by="the caller")
+
+
+@pytest.mark.parametrize(
+    ("said", "corrected"),
+    [
+        (tool(2, "delete"), tool(2, "search")),
+        (tool(2, "search", gen_ai__tool__call__id="a"), tool(2, "search", gen_ai__tool__call__id="b")),
+        (
+            tool(2, "search", gen_ai__tool__call__arguments='{"x": 1}'),
+            tool(2, "search", gen_ai__tool__call__arguments='{"x": 2}'),
+        ),
+        (tool(2, "delete"), span(2, gen_ai__operation__name="chat", gen_ai__tool__name="delete")),
+    ],
+)
+def test_a_span_that_is_corrected_later_is_a_conflict(said: dict[str, Any], corrected: dict[str, Any]) -> None:
+    assert read(said, said, tool(3, "search")).coverage.is_complete
+    for order in ((said, corrected), (corrected, said)):
+        assert read(*order, tool(3, "search")).coverage.has(CoverageCode.SPAN_CONFLICT)
+
+
+def test_another_name_for_the_same_span_does_not_hide_a_call() -> None:
+    only = ToolsCalled.model_validate({"tools": [{"name": "search"}], "exhaustive": True})
+    (scorer,) = (scorer for scorer in tool_scorers(clock_skew_tolerance_ns=0) if scorer.reads is ToolsCalled)
+    verdict = scorer.score(only, observe_tools(read(tool(2, "delete"), tool(2, "search"))))
+    assert verdict.value is Tri.UNDETERMINED
+
+
+def counting(counted: list[int], real: Callable[..., Any]) -> Callable[..., Any]:
+    def call(*arguments: Any) -> Any:
+        counted.append(1)
+        return real(*arguments)
+
+    return call
+
+
+def test_overlapping_spans_of_a_thousand_scopes_are_compared_a_bounded_number_of_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks: list[int] = []
+    monkeypatch.setattr(unify, "_may_be_one", counting(looks, unify._may_be_one))  # pyright: ignore[reportPrivateUsage]
+    spans = [tool(number, "a", f"s{number}", gen_ai__tool__call__id=f"c{number}") for number in range(2, MANY + 2)]
+    payload = read(*spans)
+    assert len(payload.calls) == MANY
+    assert len(looks) < 100 * MANY
+    # What was not compared is not counted as so many executions.
+    unsure = sum(call.maybe_same_as is not None for call in payload.calls)
+    assert unsure > MANY / 2
+
+
+def test_records_of_one_span_are_compared_a_bounded_number_of_times(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[int] = []
+    monkeypatch.setattr(ToolSpan, "__eq__", counting(looks, ToolSpan.__eq__))
+    (call,) = read(*(tool(2, f"a{number}") for number in range(MANY))).calls
+    assert len(call.names) == MANY
+    assert len(looks) < 10 * MANY
+
+
+def test_proposals_and_calls_of_other_names_are_compared_a_bounded_number_of_times(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks: list[int] = []
+    monkeypatch.setattr(coverage, "same_tool", counting(looks, coverage.same_tool))
+
+    def asks(number: int, name: str) -> dict[str, Any]:
+        parts: list[dict[str, Any]] = [{"type": "tool_call", "name": name, "arguments": {}}]
+        said = json.dumps([{"role": "assistant", "parts": parts}])
+        return span(number, gen_ai__operation__name="chat", gen_ai__output__messages=said)
+
+    tools = [tool(number, f"a{number}") for number in range(2, MANY + 2)]
+    asked = [asks(number + MANY, f"z{number}") for number in range(2, MANY + 2)]
+    known = asks(2 * MANY + 2, "a2")
+    payload = read(*tools, *asked, known)
+    assert len(payload.not_executed) == MANY
+    assert payload.coverage.has(CoverageCode.PROPOSAL_UNANSWERED)
+    assert len(looks) < 100 * MANY
