@@ -98,7 +98,7 @@ def _not_a_trace(name: str, why: str, notes: ReadNotes) -> TraceError:
         f"this is no OTLP trace: {why}{cut}",
         where=Place(name),
         hint="give OTLP/JSON, JSON lines of the collector's file exporter, or OTLP protobuf; each plain, gzip or zstd; "
-        "or an export of the OpenTelemetry SDK for Python, Phoenix, Langfuse or Logfire",
+        "or an export of the OpenTelemetry SDK for Python, Phoenix, Langfuse or Logfire; a conversation is given apart",
     )
 
 

@@ -10,6 +10,7 @@ from grader.traces.vocabularies.claude_agent import ClaudeAgent
 from grader.traces.vocabularies.crewai import CrewAI
 from grader.traces.vocabularies.genai import GenAI
 from grader.traces.vocabularies.google_adk import GoogleADK
+from grader.traces.vocabularies.google_genai import GoogleGenAI
 from grader.traces.vocabularies.langchain import LangChain
 from grader.traces.vocabularies.langfuse import Langfuse
 from grader.traces.vocabularies.llamaindex import LlamaIndex
@@ -26,7 +27,7 @@ GENERAL: tuple[Vocabulary, ...] = (GenAI(), OpenInference())
 """Asked about every span."""
 PRODUCERS: tuple[Vocabulary, ...] = (
     *(OpenAIAgents(), LangChain(), LlamaIndex(), Strands(), PydanticAI(), GoogleADK(), Vercel(), CrewAI()),
-    *(ClaudeAgent(), Smolagents(), MCP(), Traceloop(), Langfuse()),
+    *(ClaudeAgent(), Smolagents(), MCP(), Traceloop(), Langfuse(), GoogleGenAI()),
 )
 """Asked about spans of their scopes, with their marks, and of no recorded scope."""
 VOCABULARIES: tuple[Vocabulary, ...] = (*GENERAL, *PRODUCERS)

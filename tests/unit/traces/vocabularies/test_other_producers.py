@@ -156,3 +156,22 @@ def test_a_generation_asks() -> None:
     call = {"id": "c1", "function": {"name": "send", "arguments": "{}"}}
     for got in ({"tool_calls": [call]}, {"role": "assistant", "additional_kwargs": {"tool_calls": [call]}}):
         assert codes(evidence(of(langfuse("generation", got=got)))) == ["proposal.unanswered"]
+
+
+# --- Google's Gen AI SDK
+
+
+def google(**parameters: object) -> S:
+    found: dict[str, object] = {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "send"}
+    for name, value in parameters.items():
+        found[f"code.function.parameters.{name}.type"] = type(value).__name__
+        if value is not None:
+            found[f"code.function.parameters.{name}.value"] = value
+    return S(2, attributes=found, scope="opentelemetry.instrumentation.google_genai")
+
+
+def test_arguments_that_are_scattered_over_attributes() -> None:
+    assert called(of(google(to="ann", n=2)), "send", to="ann") == "true"
+    assert called(of(google(to="ann", n=2)), "send", to="bob") == "false tool.arguments"
+    assert called(of(google(to="ann", n=None)), "send", to="ann") == "undetermined arguments.not_recorded"
+    assert called(of(google()), "send", to="ann") == "undetermined arguments.not_recorded"
