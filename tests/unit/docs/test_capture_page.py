@@ -31,7 +31,8 @@ def test_the_bounds_of_a_receiver() -> None:
     limits = ReceiverLimits()
     wanted = (
         f"{limits.http.body_bytes // MIB} MiB for a body, {limits.http.decompressed_bytes // MIB} MiB decompressed, "
-        f"about {MOST_PARTS // 100:,} spans in a request, {limits.connections} connections, {limits.queue_batches} batches and {limits.held_bytes // MIB} MiB waiting"
+        f"about {MOST_PARTS // 100:,} spans in a request, {limits.connections} connections, "
+        f"{limits.queue_batches} batches and {limits.held_bytes // MIB} MiB waiting"
     )
     assert wanted in TEXT
 
