@@ -56,7 +56,9 @@ class ExportedSpans:
         self._heard_bytes += len(data)
         has_ended = len(data) == 0
         if connection not in self._open and not has_ended:
-            self._open[connection] = OtlpConnection(limits=self._limits.http, budget=self._budget)
+            self._open[connection] = OtlpConnection(
+                limits=self._limits.http, budget=self._budget, is_private=True
+            )
         http = self._open.get(connection)
         if http is None or self._full:
             if has_ended:

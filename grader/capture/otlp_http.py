@@ -101,7 +101,10 @@ class OtlpConnection:
         is_source: Callable[[str], bool] = lambda name: not name,
         limits: HttpLimits | None = None,
         budget: BodyBudget | None = None,
+        is_private: bool = False,
     ) -> None:
+        """`is_private`: only the one whose spans are wanted can connect, so whatever it posts anywhere may be spans."""
+        self._is_private = is_private
         self.limits = limits if limits is not None else HttpLimits()
         self._budget = budget if budget is not None else BodyBudget(2 * self.limits.decompressed_bytes)
         self._is_source = is_source
@@ -210,7 +213,7 @@ class OtlpConnection:
         return None
 
     def _begin(self, event: h11.Request) -> None:
-        request = self._request = _Request.of(event, self._is_source)
+        request = self._request = _Request.of(event, self._is_source, is_private=self._is_private)
         self._body = Body(self.limits, self._budget, is_gzip=request.is_gzip)
         if request.length > self.limits.body_bytes:
             raise too_large(self.limits)
@@ -331,7 +334,7 @@ class _Request:
     why: str = ""
 
     @classmethod
-    def of(cls, event: h11.Request, is_source: Callable[[str], bool]) -> _Request:
+    def of(cls, event: h11.Request, is_source: Callable[[str], bool], *, is_private: bool) -> _Request:
         headers = {bytes(name).lower(): bytes(value).decode("latin-1").strip() for name, value in event.headers}
         method = bytes(event.method).decode("latin-1")
         path = bytes(event.target).decode("latin-1").partition("?")[0]
@@ -339,6 +342,7 @@ class _Request:
         coding = headers.get(b"content-encoding", "identity").lower()
         source = path.removesuffix(TRACES_PATH).strip("/") if path.endswith(TRACES_PATH) else ""
         is_for_spans = method == "POST" and path.endswith(TRACES_PATH) and is_source(source)
+        is_for_spans = is_for_spans or (is_private and method == "POST" and not path.endswith(_OTHER_SIGNALS))
         encoding = OtlpEncoding.PROTOBUF if content_type == OtlpEncoding.PROTOBUF.value else OtlpEncoding.JSON
         problem = (0, "")
         if b"origin" in headers:

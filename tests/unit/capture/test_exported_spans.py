@@ -112,6 +112,8 @@ def test_gzip_and_line_breaks_inside_json_are_kept_as_one_line() -> None:
         (request(gzip.compress(bytes(100_000)), "Content-Encoding: gzip"), 413, "larger than 3000 bytes"),
         (request(b"\x1f\x8b" + bytes(20), "Content-Encoding: gzip"), 400, "damaged"),
         (b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n", 400, "no HTTP request"),
+        (request(body("book"), path="/"), 404, "nothing is at /: spans are posted to /v1/traces"),
+        (request(body("book"), path="/mine/v1/traces"), 404, "no source has the name 'mine'"),
     ],
 )
 def test_what_is_refused_is_counted_with_its_reason(sent: bytes, answer: int, reason: str) -> None:
