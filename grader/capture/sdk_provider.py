@@ -52,11 +52,11 @@ class BufferingProcessor(SpanProcessor):
         context = span.get_span_context()
         if context is None:
             return
+        size = 0
         try:
             size = content_bytes(span)
         except Exception as error:  # noqa: BLE001 - becomes a reason why the evidence is not complete
             self._buffer.fail(context.trace_id, f"{type(error).__name__}: {str(error)[:200]}")
-            size = 0
         self._buffer.end(context.trace_id, context.span_id, span, size)
 
     def shutdown(self) -> None:

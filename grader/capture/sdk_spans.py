@@ -48,8 +48,11 @@ def read_span(span: ReadableSpan) -> Span:
 
 
 def is_of_an_agent(span: ReadableSpan) -> bool:
-    """Whether any vocabulary knows it as a span of an agent, a model or a tool, or it looks like one."""
-    facts = classify(read_span(span), _NO_CONTENT)
+    """Whether any vocabulary knows it as a span of an agent, a model or a tool, or it looks like one, or who knows."""
+    try:
+        facts = classify(read_span(span), _NO_CONTENT)
+    except Exception:  # noqa: BLE001 - it is called while an agent ends its span, and an unread span may be anything
+        return True
     return len(facts.vocabularies) > 0 or facts.looks_like_ai
 
 

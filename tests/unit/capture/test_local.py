@@ -28,7 +28,7 @@ from grader import (
     UsageError,
 )
 from grader.api import EvidenceLike
-from grader.capture import instrumentors, sdk_provider
+from grader.capture import instrumentors, sdk_provider, sdk_spans
 from grader.core.coverage import CoverageCode
 from grader.core.execution_trace import ExecutionTrace
 from grader.core.tool_calls import ToolsPayload
@@ -376,6 +376,20 @@ def test_a_failure_of_the_capture_is_told_on_its_request_and_reaches_no_agent(
         call(capture, "send")
     assert judged(request) == (Tri.FALSE, {CoverageCode.CAPTURE_FAILED})
     assert later.is_complete
+
+
+def test_a_span_of_no_request_that_cannot_be_read_may_be_an_agents(
+    capture: LocalTraceCapture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object) -> object:
+        raise ValueError("unexpected")
+
+    with capture.request() as request:
+        call(capture, "send")
+        monkeypatch.setattr(sdk_spans, "classify", fails)
+        in_thread(lambda: capture.tracer_provider.get_tracer("web").start_span("GET /").end())
+        monkeypatch.undo()
+    assert judged(request) == (Tri.UNDETERMINED, {CoverageCode.SPAN_UNLINKED})
 
 
 def test_a_closed_capture_takes_no_requests_and_what_was_open_is_not_complete() -> None:
