@@ -38,6 +38,8 @@ class GoogleADK:
     def read(self, span: Span, rules: ContentRules) -> Reading | None:
         """What the span is."""
         attributes = span.attributes
+        if not any(part in span.scope for part in self.scopes) and self.marks.isdisjoint(attributes.raw):
+            return None
         name = attributes.text("gen_ai.tool.name") or attributes.text("tool.name")
         is_tool = attributes.get("gen_ai.operation.name") == "execute_tool" or _ARGUMENTS in attributes
         if is_tool and (name == MERGED_TOOLS or span.name == "execute_tool (merged)"):

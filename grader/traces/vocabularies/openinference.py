@@ -50,14 +50,22 @@ class OpenInference:
         if kind == "TOOL":
             return self._tool(span, rules)
         if kind == "AGENT":
-            # LangChain gives this kind to every tool with "agent" in its name.
-            return self._tool(span, rules) if TOOL_NAME in attributes else Reading(Role.AGENT, self.name)
+            return self._agent(span, rules) if TOOL_NAME in attributes else Reading(Role.AGENT, self.name)
         if kind == "LLM":
             keeps = rules.retain_content and rules.redactor is None and "langchain" in span.scope
             return Reading(Role.MODEL, self.name, proposals=tuple(_proposals(attributes, keeps_arguments=keeps)))
         if kind not in _KINDS and TOOL_NAME in attributes:
             return self._tool(span, rules)
         return Reading(Role.OTHER, self.name)
+
+    def _agent(self, span: Span, rules: ContentRules) -> Reading:
+        """LangChain gives this kind to every tool with "agent" in its name; LlamaIndex writes the name of a tool on the
+        span of the agent that called it. Without the scope they can be told apart only by the span's name.
+        """
+        if span.scope or span.name == span.attributes.get(TOOL_NAME):
+            return self._tool(span, rules)
+        detail = f"an agent that called a tool, or a tool that was recorded as an agent: {span.name[:100]}"
+        return Reading(Role.POSSIBLE_TOOL, self.name, detail=detail)
 
     def _tool(self, span: Span, rules: ContentRules) -> Reading:
         attributes = span.attributes

@@ -29,7 +29,7 @@ class Strands:
         """Spans of calls that never ran; of all others the general vocabularies know enough."""
         attributes = span.attributes
         name = attributes.text("gen_ai.tool.name") or attributes.text("tool.name")
-        if name is None:
+        if name is None or ("strands" not in span.scope and self.marks.isdisjoint(attributes.raw)):
             return None
         call_id = trusted_id(attributes.get("gen_ai.tool.call.id")) or trusted_id(attributes.get("tool.call_id"))
         why = _why_none(span, name)

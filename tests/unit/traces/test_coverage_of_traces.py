@@ -117,3 +117,29 @@ def test_attributes_of_any_type_never_raise(scope: str) -> None:
             span = S(2, "x", attributes={**more, key: value}, scope=scope, status=2, message="Error running tool")
             payload = read([root(), span])
             assert type(payload).model_validate_json(payload.model_dump_json()) == payload
+
+
+# --- spans whose scope an export has lost
+
+
+LOST: dict[str, tuple[dict[str, object], list[str]]] = {
+    "a tool": ({"gen_ai.operation.name": "execute_tool", "gen_ai.tool.name": "t"}, ["genai"]),
+    "a chain that mentions one": ({"openinference.span.kind": "CHAIN", "tool.name": "t"}, []),
+    "adk": ({"gen_ai.tool.name": "t", "gcp.vertex.agent.tool_call_args": "{}"}, ["genai", "google_adk"]),
+    "strands": ({"gen_ai.tool.name": "t", "gen_ai.tool.status": "success"}, ["genai", "strands"]),
+}
+
+
+@pytest.mark.parametrize("case", LOST)
+def test_without_a_scope_only_those_speak_that_have_something_to_go_by(case: str) -> None:
+    attributes, vocabularies = LOST[case]
+    payload = read([root(), S(2, "x", attributes=attributes, scope="")])
+    assert [list(call.vocabularies) for call in payload.calls] == ([vocabularies] if vocabularies else [])
+    assert payload.possible == ()
+
+
+def test_an_agent_with_the_name_of_a_tool_and_without_a_scope_may_be_either() -> None:
+    attributes: dict[str, object] = {"openinference.span.kind": "AGENT", "tool.name": "t"}
+    assert [call.names for call in read([root(), S(2, "t", attributes=attributes, scope="")]).calls] == [("t",)]
+    payload = read([root(), S(2, "Agent.run", attributes=attributes, scope="")])
+    assert (payload.calls, len(payload.possible)) == ((), 1)
