@@ -34,19 +34,24 @@ async def ask_about_runs(
 ) -> tuple[Observation, ...]:
     """What the judge answers about every run that took place, and that a condition for a judge is about.
 
-    `keep` is told of each as it comes. `known`: earlier answers; what they say of the same evidence is not asked again.
+    `keep` is told of each as it comes. `known`: earlier answers; where the same model answered everything about the
+    same evidence, it is not asked again, and answers are not replaced by fewer ones.
     """
     answered = answers_by_run(known)
     found: dict[int, Observation] = {}
 
     async def one(planned: PlannedRun, part: Task, acquired: Acquired) -> None:
         earlier = answered.get(planned.index)
-        if earlier is not None and is_about(earlier, acquired):
+        known_answers = _answers(earlier, acquired)
+        if earlier is not None and _has_answered_all(earlier, judge) and known_answers is not None:
             found[planned.index] = earlier
             return
         asked = await ask(part, acquired, judge)
         payload = asked.payload
         assert isinstance(payload, JudgementPayload)
+        if earlier is not None and known_answers is not None and known_answers > _answered(payload):
+            found[planned.index] = earlier
+            return
         named = payload.model_copy(update={"run": planned.index})
         found[planned.index] = Observation(
             acquisition=asked.acquisition, acquisition_reasons=asked.acquisition_reasons, payload=named
@@ -63,6 +68,24 @@ async def ask_about_runs(
             if isinstance(ending, Ending) and ending.kind is not EndingKind.CANNOT_START:
                 group.start_soon(one, planned, part, acquire_run(task, plan, planned, record.outcome, ending))
     return tuple(found[index] for index in sorted(found))
+
+
+def _answers(earlier: Observation | None, acquired: Acquired) -> int | None:
+    """How many samples of an earlier answer there are; None unless it is about what is known of the run."""
+    if earlier is None or not is_about(earlier, acquired):
+        return None
+    assert isinstance(earlier.payload, JudgementPayload)
+    return _answered(earlier.payload)
+
+
+def _answered(payload: JudgementPayload) -> int:
+    return sum(reply.content is not None for reply in payload.replies)
+
+
+def _has_answered_all(earlier: Observation, judge: Judge) -> bool:
+    payload = earlier.payload
+    assert isinstance(payload, JudgementPayload)
+    return payload.model == judge.model and _answered(payload) == len(payload.replies)
 
 
 def _part_about(task: Task, planned: PlannedRun) -> Task | None:

@@ -194,3 +194,55 @@ def test_an_answer_about_other_evidence_is_not_used(runtimes: Path, tmp_path: Pa
     scorer = next(scorer for scorer in scorers if scorer.reads is type(condition))
     verdict = scorer.score(condition, graded.observation)
     assert [finding.code for finding in verdict.findings] == [ReasonCode.NEEDS_EXECUTION]
+
+
+def resume(judge: ScriptedJudge, runtimes: Path, record: Path) -> Graded:
+    async def main() -> Graded:
+        with anyio.fail_after(20):
+            async with Runner(sandbox=FakeSandbox(agent), runtimes=runtimes, record=record, judge=judge) as runner:
+                (graded,) = [graded async for graded in runner.resume()]
+                return graded
+
+    return anyio.run(main)
+
+
+def test_a_judge_that_failed_is_asked_again_when_the_record_is_resumed(runtimes: Path, tmp_path: Path) -> None:
+    down = ScriptedJudge(lambda _: Failure(code=ReasonCode.JUDGE_UNAVAILABLE, detail="no answer"))
+    first = ScriptedJudge(lambda shown: down.says(shown) if "wait" in shown else False)
+    assert said(grade(task_of(ASKS), first, runtimes, tmp_path / "r"))[0] is Tri.UNDETERMINED
+    # Still down: nothing that was answered is lost.
+    assert said(resume(down, runtimes, tmp_path / "r")) == (Tri.UNDETERMINED, [ReasonCode.JUDGE_UNAVAILABLE])
+    assert len(down.asked) == 1
+    up = ScriptedJudge(lambda _: False)
+    graded = resume(up, runtimes, tmp_path / "r")
+    assert said(graded) == (Tri.TRUE, [])
+    assert len(up.asked) == 1
+    (again,) = replay(tmp_path / "r")
+    assert again.verdict == graded.verdict
+    # Everything is answered now: nobody is asked.
+    resume(idle := ScriptedJudge(lambda _: True), runtimes, tmp_path / "r")
+    assert idle.asked == []
+
+
+def test_answers_are_not_replaced_by_fewer_ones(runtimes: Path, tmp_path: Path) -> None:
+    """Two of three samples were answered, which is a quorum; the judge is down when the record is resumed."""
+    down = Failure(code=ReasonCode.JUDGE_UNAVAILABLE, detail="no answer")
+    turns: list[str] = []
+
+    def twice(shown: str) -> bool | Failure:
+        turns.append(shown)
+        return down if len(turns) == 2 else False
+
+    task = task_of({**ASKS, "case": "one"}, judge={"samples": 3})
+    graded = grade(task, ScriptedJudge(twice), runtimes, tmp_path / "r")
+    assert said(graded) == (Tri.TRUE, [])
+    assert resume(ScriptedJudge(lambda _: down), runtimes, tmp_path / "r").verdict == graded.verdict
+    (again,) = replay(tmp_path / "r")
+    assert again.verdict == graded.verdict
+
+
+def test_another_model_is_asked_when_the_record_is_resumed(runtimes: Path, tmp_path: Path) -> None:
+    grade(task_of(ASKS), ScriptedJudge(lambda _: False), runtimes, tmp_path / "r")
+    other = ScriptedJudge(lambda _: True)
+    other.model = "another"
+    assert said(resume(other, runtimes, tmp_path / "r"))[0] is Tri.FALSE

@@ -1,4 +1,4 @@
-"""Spans made to mislead or to hold up whoever reads them: corrections of what was said, and thousands that are alike."""
+"""Spans made to mislead whoever reads them, or to hold them up: corrections of what was said, thousands all alike."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from grader.traces.span_store import ToolSpan
 MANY = 1_000
 
 
-def span(number: int, scope: str = "s", parent: int = 1, **attributes: str) -> dict[str, Any]:
+def span(number: int, scope: str = "s", parent: int = 1, **attributes: Any) -> dict[str, Any]:
     listed = [{"key": key.replace("__", "."), "value": {"stringValue": value}} for key, value in attributes.items()]
     content = {
         "traceId": f"{7:032x}",
@@ -34,7 +34,7 @@ def span(number: int, scope: str = "s", parent: int = 1, **attributes: str) -> d
     return {"scope": {"name": scope}, "spans": [content]}
 
 
-def tool(number: int, name: str, scope: str = "s", **more: str) -> dict[str, Any]:
+def tool(number: int, name: str, scope: str = "s", **more: Any) -> dict[str, Any]:
     return span(number, scope, gen_ai__operation__name="execute_tool", gen_ai__tool__name=name, **more)
 
 
