@@ -1,4 +1,4 @@
-"""What a careful reader finds in each of the shared trace files (index.md beside them); times as the files have them."""
+"""What a careful reader finds in each of the shared trace files (index.md beside them); times as in the files."""
 
 from __future__ import annotations
 
