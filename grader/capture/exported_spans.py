@@ -56,9 +56,7 @@ class ExportedSpans:
         self._heard_bytes += len(data)
         has_ended = len(data) == 0
         if connection not in self._open and not has_ended:
-            self._open[connection] = OtlpConnection(
-                limits=self._limits.http, budget=self._budget, is_private=True
-            )
+            self._open[connection] = OtlpConnection(limits=self._limits.http, budget=self._budget, is_private=True)
         http = self._open.get(connection)
         if http is None or self._full:
             if has_ended:
@@ -120,7 +118,7 @@ class ExportedSpans:
             # 507, not 429: an exporter that tried again would only be held up until its end.
             self._note(http.refuse(507, self._full))
             return
-        if len(batch.body) > 0:
+        if batch.spans > 0:
             if batch.encoding is OtlpEncoding.PROTOBUF:
                 self._messages += len(batch.body).to_bytes(4, "big") + batch.body
             else:

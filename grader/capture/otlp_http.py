@@ -345,7 +345,7 @@ class _Request:
         is_for_spans = is_for_spans or (is_private and method == "POST" and not path.endswith(_OTHER_SIGNALS))
         encoding = OtlpEncoding.PROTOBUF if content_type == OtlpEncoding.PROTOBUF.value else OtlpEncoding.JSON
         problem = (0, "")
-        if b"origin" in headers:
+        if b"origin" in headers and not is_private:
             problem = (403, "requests of web pages are not taken: spans come from exporters")
             is_for_spans = False
         elif not path.endswith(TRACES_PATH) or not is_source(source):

@@ -125,6 +125,24 @@ def test_what_is_refused_is_counted_with_its_reason(sent: bytes, answer: int, re
     assert tools_in(outcome).coverage.has(CoverageCode.RECORD_UNREADABLE)
 
 
+def test_spans_of_a_browser_in_the_box_are_the_programs_own() -> None:
+    ear = ExportedSpans(PORT)
+    assert status(ear.hear(1, request(body("book"), "Origin: http://localhost:3000"))) == 200
+    payload = tools_in(ear.outcome())
+    assert (names(payload), payload.coverage.is_complete) == (["book"], True)
+
+
+@pytest.mark.parametrize("empty", [b"{}", b'{"resourceSpans": []}', b""])
+def test_a_request_without_spans_is_acknowledged_and_no_damage(empty: bytes) -> None:
+    ear = ExportedSpans(PORT)
+    kind = "application/json" if empty else "application/x-protobuf"
+    sent = request(empty).replace(b"application/json", kind.encode())
+    assert status(ear.hear(1, sent)) == 200
+    assert status(ear.hear(1, request(body("book")))) == 200
+    payload = tools_in(ear.outcome())
+    assert (names(payload), payload.coverage.is_complete) == (["book"], True)
+
+
 def test_other_signals_are_no_loss() -> None:
     ear = ExportedSpans(PORT)
     assert status(ear.hear(1, request(b"{}", path="/v1/metrics"))) == 404
