@@ -33,7 +33,7 @@ BEGIN, END = "<!-- table: begin -->\n", "<!-- table: end -->"
 SLACK_NS = 1_000_000
 """What a producer's clock may be off: some write microseconds, some compute in floating point."""
 COLUMNS = ("name", "id", "arguments", "result", "times", "duplicates")
-RIGHT, NOT_RECORDED, WRONG = "right", "not recorded", "wrong"
+RIGHT, NOT_RECORDED, IN_DOUBT, WRONG = "right", "not recorded", "in doubt", "wrong"
 
 
 @dataclass(frozen=True)
@@ -70,11 +70,11 @@ class Reading:
         return found
 
     def pairs(self) -> Iterator[tuple[dict[str, Any], ToolCall | None]]:
-        """Each true execution with the call that was read for it, by name, best by arguments too, in order of start."""
+        """Each true execution with the call that was read for it: by name, then by what else of it is right."""
         left = list(self.payload.calls)
         for one in self.truth["calls"]:
             named = [call for call in left if call.is_named(one["tool"])]
-            call = next((call for call in named if _same_arguments(call, one)), named[0] if named else None)
+            call = min(named, key=functools.partial(_distance, one), default=None)
             if call is not None:
                 left.remove(call)
             yield one, call
@@ -83,13 +83,13 @@ class Reading:
         """The tools whose executions are not read right in a column, by what is the matter with them."""
         found: dict[str, list[str]] = {}
         if column == "duplicates":
-            extra = len(self.payload.calls) - len(self.truth["calls"])
             doubtful = [call.names[0] for call in self.payload.calls if call.maybe_same_as is not None]
             ids = [call.call_id for call in self.payload.calls if call.call_id is not None]
-            if len(ids) != len(set(ids)):
-                found[WRONG] = ["two executions with one id"]
-            if extra > 0 or doubtful:
-                found[WRONG] = doubtful or [f"{extra} too many"]
+            extra = len(self.payload.calls) - len(doubtful) - len(self.truth["calls"])
+            if doubtful:
+                found[IN_DOUBT] = doubtful
+            if extra > 0 or len(ids) != len(set(ids)):
+                found[WRONG] = [f"{extra} too many" if extra > 0 else "two executions with one id"]
             return found
         for one, call in self.pairs():
             cell = self._cell(column, one, call)
@@ -147,6 +147,13 @@ def _same_arguments(call: ToolCall, one: dict[str, Any]) -> bool:
     )
 
 
+def _distance(one: dict[str, Any], call: ToolCall) -> tuple[bool, bool, bool, int]:
+    """How badly a call fits an execution; of equal ones that run at once, the one whose end is nearest is meant."""
+    end_ns = call.attempts[0].end_ns if call.attempts else None
+    between_ns = abs((end_ns or 0) - one.get("ended_ns", 0))
+    return not _same_arguments(call, one), call.maybe_same_as is not None, _times(one, call) == WRONG, between_ns
+
+
 def _times(one: dict[str, Any], call: ToolCall) -> str:
     """Whether the tool ran within the interval that was read."""
     if len(call.attempts) != 1 or call.attempts[0].start_ns is None:
@@ -186,10 +193,15 @@ def versions(folder: Path) -> dict[str, str]:
     return json.loads((folder / "truth.json").read_text(encoding="utf-8"))["versions"]
 
 
-def told(folder: Path) -> str:
-    """What is read of a recording, in words: all that is not read right, not complete, or told from an execution."""
+def told(folder: Path, without: str = "") -> str:
+    """What is read of a recording, in words: all that is not read right, not complete, or told from an execution.
+
+    `without` is a scenario to leave out.
+    """
     lines = [folder.name]
     for reading in compared(folder):
+        if reading.scenario == without:
+            continue
         lines.append(f"  {reading.scenario}: {', '.join(reading.reasons) or 'complete'}")
         lines += [f"    LIE {lie}" for lie in reading.lies()]
         for column in COLUMNS:
@@ -207,7 +219,7 @@ def row(folder: Path) -> str:
     cells: list[str] = []
     for column in COLUMNS:
         found = {cell for reading in readings for cell in reading.cells(column)}
-        cells.append(WRONG if WRONG in found else NOT_RECORDED if NOT_RECORDED in found else "✓")
+        cells.append(next((cell for cell in (WRONG, IN_DOUBT, NOT_RECORDED) if cell in found), "✓"))
     # Of the exporter there is nothing to tell apart.
     named = {name: number for name, number in versions(folder).items() if not name.startswith("opentelemetry-exporter")}
     shown = ", ".join(f"{name} {number}" for name, number in named.items() if name not in {"python", "zod"})

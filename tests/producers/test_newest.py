@@ -27,4 +27,6 @@ def test_newest_releases_are_read_as_the_recorded_ones(
     new, known = tmp_path / program.stem, RECORDED / program.stem
     lies = {reading.scenario: reading.lies() for reading in compared(new)}
     assert not any(lies.values()), (versions(new), lies)
-    assert told(new) == told(known), (versions(new), versions(known))
+    # What a process that is killed had already sent is chance; only that it is not complete is sure.
+    assert not any(one.payload.coverage.is_complete for one in compared(new) if one.scenario == "cut_short")
+    assert told(new, without="cut_short") == told(known, without="cut_short"), (versions(new), versions(known))

@@ -4,11 +4,6 @@
 """OpenAI Agents SDK with OpenTelemetry's own instrumentation."""
 
 # [set up]
-import os
-
-os.environ["OTEL_SEMCONV_STABILITY_OPT_IN"] = "gen_ai_latest_experimental"
-os.environ["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] = "span_only"
-
 from opentelemetry.exporter.otlp.json.file import FileSpanExporter
 from opentelemetry.instrumentation.openai_agents import OpenAIAgentsInstrumentor
 from opentelemetry.sdk.trace import TracerProvider
