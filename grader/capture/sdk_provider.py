@@ -13,7 +13,7 @@ from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanLimits, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.sdk.trace.sampling import ALWAYS_ON
-from opentelemetry.trace import Status, StatusCode, set_span_in_context
+from opentelemetry.trace import Status, StatusCode, get_current_span, set_span_in_context
 
 from grader.capture.sdk_spans import content_bytes, describe, is_of_an_agent, read_span
 from grader.capture.trace_buffer import BufferLimits, KeptTrace, Snapshot, TraceBuffer
@@ -44,6 +44,8 @@ class BufferingProcessor(SpanProcessor):
             self._buffer.start(context.trace_id, context.span_id, span)
             if not self._is_own:
                 self._buffer.undeclare(context.trace_id)
+            elif len(_followed) > 1 and not self._buffer.holds(context.trace_id):
+                _tell_others(self._buffer, context.trace_id, f"span {describe(span)} is kept by another capture")
         except Exception as error:  # noqa: BLE001 - becomes a reason why the evidence is not complete
             self._buffer.fail(context.trace_id, f"{type(error).__name__}: {str(error)[:200]}")
 
@@ -113,6 +115,10 @@ class SdkSide:
 
     def begin(self, name: str) -> BegunRequest:
         """The root span of a new trace: known to the buffer before anybody else can know it, then the current span."""
+        outer = get_current_span().get_span_context().trace_id
+        _tell_others(
+            None, outer, f"the request {name[:100]!r} was begun inside, and its spans are in a trace of its own"
+        )
         token = _begins_request.set(True)
         try:
             span = self.provider.get_tracer("grader").start_span(name, context=Context())
@@ -157,6 +163,13 @@ class BegunRequest:
             self.span.record_exception(error)
             self.span.set_status(Status(StatusCode.ERROR, type(error).__name__))
         self.span.end()
+
+
+def _tell_others(buffer: SdkBuffer | None, trace_id: int, detail: str) -> None:
+    """Whoever else holds this trace does not get all that belongs to it."""
+    for other in tuple(_followed):
+        if other is not buffer:
+            other.goes_elsewhere(trace_id, detail)
 
 
 def _in_parent() -> None:

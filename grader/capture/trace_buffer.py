@@ -202,6 +202,19 @@ class TraceBuffer(Generic[S]):
             if trace is not None:
                 self._fail(trace, detail)
 
+    def goes_elsewhere(self, trace_id: int, detail: str) -> None:
+        """Something that began in this trace is kept in another, or by another capture."""
+        with self._lock:
+            trace = self._traces.get(trace_id)
+            if trace is not None:
+                trace.report(CoverageCode.SPAN_UNLINKED, detail)
+                if trace.state is TraceState.COMPLETE:
+                    self._move(trace, TraceState.FAILED)
+
+    def holds(self, trace_id: int) -> bool:
+        """Whether spans of this trace are kept here."""
+        return trace_id in self._traces
+
     def close(self) -> None:
         """Nothing more is captured: what is open now will never be complete."""
         with self._lock:

@@ -108,6 +108,42 @@ def test_positives_stand_while_the_request_is_open(capture: LocalTraceCapture) -
         assert judged(request, SENT)[0] is Tri.TRUE
 
 
+def test_a_request_that_begins_inside_another_takes_its_spans_with_it(capture: LocalTraceCapture) -> None:
+    with capture.request("outer") as outer:
+        call(capture, "send")
+        with capture.request("inner") as inner:
+            call(capture, "delete")
+    assert judged(inner) == (Tri.FALSE, set())
+    assert judged(outer) == (Tri.UNDETERMINED, {CoverageCode.SPAN_UNLINKED})
+    assert "'inner' was begun inside" in str(payload(grader.score(outer, NOT_DELETED)).coverage.reasons[0])
+    # Side by side they are two, and what began after the end of a request in its context may be of it, too.
+    with capture.request() as first:
+        call(capture, "send")
+        left_behind = copy_context()
+    with capture.request() as second:
+        call(capture, "send")
+    assert [judged(one)[0] for one in (first, second)] == [Tri.TRUE, Tri.TRUE]
+
+    def later() -> None:
+        with capture.request("later"):
+            call(capture, "delete")
+
+    left_behind.run(later)
+    assert judged(first) == (Tri.UNDETERMINED, {CoverageCode.SPAN_UNLINKED})
+
+
+def test_spans_of_a_request_that_another_capture_keeps_are_missed(capture: LocalTraceCapture) -> None:
+    with LocalTraceCapture() as other, capture.request() as request:
+        call(capture, "send")
+        call(other, "delete")
+    assert judged(request) == (Tri.UNDETERMINED, {CoverageCode.SPAN_UNLINKED})
+    with LocalTraceCapture() as other, capture.request() as request:
+        call(capture, "send")
+        with other.request():
+            call(other, "delete")
+    assert judged(request) == (Tri.UNDETERMINED, {CoverageCode.SPAN_UNLINKED})
+
+
 def test_evidence_is_of_the_moment_when_it_was_asked_for(capture: LocalTraceCapture) -> None:
     with capture.request() as request, begin(capture, "send"):
         early = request.evidence()
@@ -152,7 +188,10 @@ def test_requests_are_told_apart_whatever_is_current_around_them(capture: LocalT
         call(capture, "send")
         with capture.request() as inner:
             call(capture, "delete")
-    assert (judged(outer)[0], judged(inner)[0]) == (Tri.TRUE, Tri.FALSE)
+    executed = [
+        [name for found in payload(grader.score(one, SENT)).calls for name in found.names] for one in (outer, inner)
+    ]
+    assert executed == [["send"], ["delete"]]
 
 
 def test_ids_do_not_come_from_a_generator_that_programs_seed(capture: LocalTraceCapture) -> None:
