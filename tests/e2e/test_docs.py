@@ -107,7 +107,8 @@ class Reader:
         if block.why_not_run is not None:
             return None
         if block.source is not None:
-            return None if block.text in (ROOT / block.source).read_text() else f"it is no part of {block.source}"
+            whole = (ROOT / block.source).read_text(encoding="utf-8")
+            return None if block.text in whole else f"it is no part of {block.source}"
         if block.file is not None:
             return self._write(block, self.folder / block.file)
         if block.language == "console":
