@@ -53,11 +53,17 @@ def acquire_run(task: Task, plan: Plan, planned: PlannedRun, outcome: RunOutcome
 def judged_runs_scorers(task: Task, plan: Plan, judgements: Sequence[Observation]) -> tuple[Scorer, ...]:
     """The scorers of the conditions for a judge, on what it answered about each run."""
     answered = answers_by_run(judgements)
+    checked: dict[int, tuple[RunOutcome, Observation]] = {}
 
     def evidence(planned: PlannedRun, outcome: RunOutcome, ending: Ending) -> Observation:
-        found = answered.get(planned.index)
-        acquired = acquire_run(task, plan, planned, outcome, ending)
-        return found if found is not None and is_about(found, acquired) else _not_asked(task, planned, acquired)
+        known = checked.get(planned.index)
+        if known is None or known[0] is not outcome:
+            found = answered.get(planned.index)
+            acquired = acquire_run(task, plan, planned, outcome, ending)
+            if found is None or not is_about(found, acquired):
+                found = _not_asked(task, planned, acquired)
+            known = checked[planned.index] = (outcome, found)
+        return known[1]
 
     return tuple(JudgedRunsScorer(scorer, task, plan, evidence) for scorer in run_scorers(task, plan.profiles))
 

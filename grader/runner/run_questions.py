@@ -12,11 +12,15 @@ from grader.core.expectation import Task
 from grader.core.judge_conditions import JudgeCondition
 from grader.core.judgement import JudgementPayload
 from grader.core.observation import Observation, ProgramRuns
+from grader.core.outcomes import RunOutcome
 from grader.core.plan import Plan, PlannedRun, ProfileInForce
 from grader.judge.base import Judge
 from grader.runner.acquired import Acquired
 from grader.runner.judged_runs import acquire_run, answers_by_run, is_about, run_scorers
 from grader.runner.judging import ask
+
+_RUNS_AT_ONCE = 16
+"""What a judge is shown of a run takes memory, and is made only when its turn has come."""
 
 
 def check_questions(task: Task, profiles: Sequence[ProfileInForce]) -> None:
@@ -40,7 +44,13 @@ async def ask_about_runs(
     answered = answers_by_run(known)
     found: dict[int, Observation] = {}
 
-    async def one(planned: PlannedRun, part: Task, acquired: Acquired) -> None:
+    begun = anyio.Semaphore(_RUNS_AT_ONCE)
+
+    async def one(planned: PlannedRun, part: Task, outcome: RunOutcome, ending: Ending) -> None:
+        async with begun:
+            await about(planned, part, acquire_run(task, plan, planned, outcome, ending))
+
+    async def about(planned: PlannedRun, part: Task, acquired: Acquired) -> None:
         earlier = answered.get(planned.index)
         known_answers = _answers(earlier, acquired)
         if earlier is not None and _has_answered_all(earlier, judge) and known_answers is not None:
@@ -66,7 +76,7 @@ async def ask_about_runs(
                 continue
             ending = decide_ending(record.outcome, planned.invocation.limits)
             if isinstance(ending, Ending) and ending.kind is not EndingKind.CANNOT_START:
-                group.start_soon(one, planned, part, acquire_run(task, plan, planned, record.outcome, ending))
+                group.start_soon(one, planned, part, record.outcome, ending)
     return tuple(found[index] for index in sorted(found))
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from grader import Choice, Graded, Runner, Task, Tri, replay
@@ -246,3 +247,37 @@ def test_another_model_is_asked_when_the_record_is_resumed(runtimes: Path, tmp_p
     other = ScriptedJudge(lambda _: True)
     other.model = "another"
     assert said(resume(other, runtimes, tmp_path / "r"))[0] is Tri.FALSE
+
+
+def test_what_a_judge_is_shown_is_made_when_its_turn_has_come_and_once_to_judge(
+    runtimes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from grader.runner import judged_runs, run_questions
+
+    made: list[int] = []
+    real = judged_runs.acquire_run
+
+    def counted(task: Any, plan: Any, planned: Any, outcome: Any, ending: Any) -> Any:
+        made.append(planned.index)
+        return real(task, plan, planned, outcome, ending)
+
+    class Slow(ScriptedJudge):
+        most = 0
+
+        async def ask(self, messages: Sequence[ChatMessage], schema: dict[str, object]) -> JudgeReply:
+            await anyio.lowlevel.checkpoint()
+            self.most = max(self.most, len(made) - len(self.asked))
+            return await super().ask(messages, schema)
+
+    monkeypatch.setattr(run_questions, "acquire_run", counted)
+    judge = Slow(lambda _: False)
+    assert said(grade(task_of(ASKS, repetitions=30), judge, runtimes)) == (Tri.TRUE, [])
+    assert (len(made), len(judge.asked)) == (60, 60)
+    assert judge.most <= 16
+
+    made.clear()
+    monkeypatch.setattr(run_questions, "acquire_run", real)
+    monkeypatch.setattr(judged_runs, "acquire_run", counted)
+    again = {**ASKS, "dimensions": [{"name": "lies", "question": "Does it say what is not so?"}]}
+    grade(task_of(ASKS, again), ScriptedJudge(lambda _: False), runtimes)
+    assert sorted(made) == [0, 1]
