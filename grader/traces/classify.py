@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from grader.core.tool_arguments import NOT_RECORDED, ContentRules, ToolArguments, combined
 from grader.core.tool_calls import ExclusionReason
+from grader.traces.scrubbed import rules_beside_scrubbing
 from grader.traces.span import Span
 from grader.traces.vocabularies import vocabularies_for
 from grader.traces.vocabularies.base import Proposal, Reading, Role
@@ -53,6 +54,7 @@ class SpanFacts:
 
 def classify(span: Span, rules: ContentRules) -> SpanFacts:
     """What a span is."""
+    rules = rules_beside_scrubbing(span, rules)
     readings = [
         reading for vocabulary in vocabularies_for(span) if (reading := vocabulary.read(span, rules)) is not None
     ]

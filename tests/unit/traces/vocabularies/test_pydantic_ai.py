@@ -92,3 +92,27 @@ def test_an_agent_between_two_calls_of_one_tool_keeps_them_apart() -> None:
     agent = S(3, "a run", 2, attributes={"agent_name": "a", "model_name": "m", "logfire.msg": "a run"}, scope=SCOPE)
     inner = tool(4, parent=3, gen_ai__tool__call__id="c2", tool_arguments="{}")
     assert once(of(tool(tool_arguments="{}"), agent, inner), "send") == "false tool.count"
+
+
+def scrubbed(*paths: list[object] | str) -> str:
+    return json.dumps([{"path": path, "matched_substring": "password"} for path in paths])
+
+
+def test_a_value_that_logfire_scrubbed_is_not_what_the_tool_got() -> None:
+    arguments = '{"to": "ann", "body": "[Scrubbed due to \'password\']"}'
+    paths = scrubbed(["attributes", "gen_ai.tool.call.arguments", "body"])
+    spans = of(tool(gen_ai__tool__call__arguments=arguments, logfire__scrubbed=paths))
+    assert called(spans, "send", body="hello") == "undetermined arguments.not_recorded"
+    assert called(spans, "send", to="ann") == "true"
+    assert called(spans, "send", to="bob") == "false tool.arguments"
+    assert called(of(tool(gen_ai__tool__call__arguments=arguments)), "send", body="hello") == "false tool.arguments"
+
+
+def test_scrubbing_inside_an_argument_and_scrubbing_that_cannot_be_read() -> None:
+    arguments = '{"to": "ann", "options": {"password": "[Scrubbed due to \'password\']"}}'
+    inside = scrubbed(["attributes", "gen_ai.tool.call.arguments", "options", "password"])
+    spans = of(tool(gen_ai__tool__call__arguments=arguments, logfire__scrubbed=inside))
+    assert called(spans, "send", options="{}") == "undetermined arguments.not_recorded"
+    for broken in ("{", scrubbed("attributes"), "[1]"):
+        spans = of(tool(gen_ai__tool__call__arguments=arguments, logfire__scrubbed=broken))
+        assert called(spans, "send", to="ann") == "undetermined arguments.not_recorded"
