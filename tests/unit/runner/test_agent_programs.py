@@ -188,6 +188,15 @@ def test_a_negated_condition_folds_each_run_first(runtimes: Path) -> None:
     assert value(graded) == (Tri.FALSE, (ReasonCode.TOOL_FORBIDDEN,))
     graded, _ = grade(negated, lambda call: sends("book" if call.repeat else "search"), runtimes)
     assert value(graded)[0] is Tri.UNDETERMINED
+    # Over several cases it denies that all of them do it; that none does is another condition.
+    several = task_of({"condition_type": "not", "condition": BOOKS}, cases=2)
+
+    def one_books(call: Call) -> Answer:
+        return sends("search" if call.invocation.arguments[0] == b"1" else "book")
+
+    assert value(grade(several, one_books, runtimes)[0])[0] is Tri.TRUE
+    none_may = task_of({"condition_type": "tools_not_called", "tools": ["book"]}, cases=2)
+    assert value(grade(none_may, one_books, runtimes)[0])[0] is Tri.FALSE
 
 
 def test_profiles_say_whom_they_trust() -> None:
