@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal
+from itertools import chain
 from typing import cast
 
 from grader.core.tool_arguments import MAX_DEPTH
@@ -62,10 +63,8 @@ def spans_of_request(request: Json, notes: ReadNotes) -> Iterator[Span]:
     for resource_spans in _objects(_camel(request, _REQUEST_KEYS, notes).get("resourceSpans"), notes):
         entry = _camel(resource_spans, _RESOURCE_KEYS, notes)
         producer = _producer(entry.get("resource"))
-        groups = entry.get("scopeSpans")
-        if groups is None:
-            groups = entry.get("instrumentationLibrarySpans")
-        for scope_spans in _objects(groups, notes):
+        groups = (_objects(entry.get(key), notes) for key in ("scopeSpans", "instrumentationLibrarySpans"))
+        for scope_spans in chain.from_iterable(groups):
             group = _camel(scope_spans, _SCOPE_KEYS, notes)
             scope = group.get("scope")
             if scope is None:
@@ -193,6 +192,8 @@ def _camel(item: Json, known: frozenset[str], notes: ReadNotes) -> Json:
     if any(key in _FROM_SNAKE for key in item):
         notes.is_lossy = True
         notes.warnings.add("keys are written in snake_case, which OTLP does not allow")
+    if len(result) < len(item):
+        notes.bad_record("an object has a key in both spellings, and only one of them is read")
     notes.unknown_fields += len(result.keys() - known)
     return result
 

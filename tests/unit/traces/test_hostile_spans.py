@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from grader.capture.http_body import BodyError
+from grader.capture.otlp_body import OtlpEncoding, count_spans
 from grader.core.coverage import CoverageCode
 from grader.core.tool_calls import ToolsPayload, observe_tools
 from grader.core.tool_conditions import ToolsCalled
@@ -42,7 +44,11 @@ ROOT = span(1, parent=0, gen_ai__operation__name="invoke_agent")
 
 
 def read(*scopes: dict[str, Any]) -> ToolsPayload:
-    lines = [json.dumps({"resourceSpans": [{"scopeSpans": [one]}]}) for one in (ROOT, *scopes)]
+    return read_requests(*({"resourceSpans": [{"scopeSpans": [one]}]} for one in (ROOT, *scopes)))
+
+
+def read_requests(*requests: dict[str, Any]) -> ToolsPayload:
+    lines = [json.dumps(one) for one in requests]
     return read_traces([TraceInput.of_bytes("\n".join(lines).encode())]).payload(declared_by="the caller")
 
 
@@ -119,3 +125,14 @@ def test_proposals_and_calls_of_other_names_are_compared_a_bounded_number_of_tim
     assert len(payload.not_executed) == MANY
     assert payload.coverage.has(CoverageCode.PROPOSAL_UNANSWERED)
     assert len(looks) < 100 * MANY
+
+
+def test_spans_under_two_names_of_one_key_are_read_or_said_to_be_missing() -> None:
+    both = {"scopeSpans": [ROOT, tool(2, "search")], "instrumentationLibrarySpans": [tool(3, "delete")]}
+    payload = read_requests({"resourceSpans": [both]})
+    assert [call.names for call in payload.calls] == [("search",), ("delete",)]
+    hidden = {"resourceSpans": [{"scopeSpans": [tool(3, "delete")]}], "resource_spans": []}
+    payload = read_requests({"resourceSpans": [{"scopeSpans": [ROOT, tool(2, "search")]}]}, hidden)
+    assert payload.coverage.has(CoverageCode.RECORD_UNREADABLE)
+    with pytest.raises(BodyError, match="something else is"):
+        count_spans(json.dumps(hidden).encode(), OtlpEncoding.JSON)
