@@ -133,15 +133,11 @@ def _peek_line(window: _Window, limits: ReadLimits) -> bytes:
 
 
 def loads(text: str) -> object:
-    """A JSON value, its integers exact and other numbers as `Decimal`. Raises ValueError, also for deep nesting."""
-    try:
-        return json.loads(text, parse_float=_decimal)
-    except RecursionError:
-        raise ValueError("nested too deeply") from None
+    """A JSON value, its integers exact and other numbers as `Decimal`. Raises ValueError, also for deep nesting.
 
-
-def _loads_export(text: str) -> object:
-    """The same, with every key marked that an object has twice with different values."""
+    A key that an object has twice with different values is marked as such: which of them another reader takes is its
+    own affair, and a value that is silently dropped would be an absence that proves nothing.
+    """
     try:
         return json.loads(text, parse_float=_decimal, object_pairs_hook=_marked)
     except RecursionError:
@@ -184,7 +180,7 @@ def _of_lines(window: _Window, name: str, notes: ReadNotes, limits: ReadLimits) 
             continue
         if _is_trace(value, notes):
             records += 1
-            yield from _of_value(value, stripped, notes)
+            yield from _of_value(value, notes)
         else:
             notes.bad_record(f"line {number}: {why_no_trace(value) or 'no OTLP request'}")
     if records == 0 and not (notes.other_signals > 0 and notes.unreadable_records == 0 and not notes.is_cut):
@@ -225,9 +221,8 @@ def _of_document(window: _Window, name: str, notes: ReadNotes, limits: ReadLimit
         text = window.take(len(window.data)).decode("utf-8")
     except UnicodeDecodeError as error:
         raise _not_a_trace(name, f"it is not UTF-8 at byte {error.start}", notes) from None
-    decoder, position, records = json.JSONDecoder(parse_float=_decimal), 0, 0
+    decoder, position, records = json.JSONDecoder(parse_float=_decimal, object_pairs_hook=_marked), 0, 0
     while (position := _after_gap(text, position)) < len(text):
-        begin = position
         try:
             value, position = decoder.raw_decode(text, position)
         except (ValueError, RecursionError) as error:
@@ -239,7 +234,7 @@ def _of_document(window: _Window, name: str, notes: ReadNotes, limits: ReadLimit
             notes.bad_record(why_no_trace(value) or "it has no key resourceSpans")
             continue
         records += 1
-        yield from _of_value(value, text[begin:position], notes)
+        yield from _of_value(value, notes)
     if records == 0 and notes.other_signals == 0:
         raise _not_a_trace(name, notes.record_detail, notes)
 
@@ -258,13 +253,9 @@ def _is_trace(value: object, notes: ReadNotes) -> bool:
     return isinstance(value, dict) and export_of(cast("otlp_json.Json", value)) is not None
 
 
-def _of_value(value: object, text: str | bytes, notes: ReadNotes) -> Iterator[Span]:
-    """The spans of one decoded record; `text` is what it was decoded from."""
-    items = cast("list[object]", value) if isinstance(value, list) else [value]
-    if not any(otlp_json.is_request(item) or received.is_note(item) for item in items[:1]):
-        found = _loads_export(text.decode("utf-8") if isinstance(text, bytes) else text)
-        items = cast("list[object]", found) if isinstance(found, list) else [found]
-    for item in items:
+def _of_value(value: object, notes: ReadNotes) -> Iterator[Span]:
+    """The spans of one decoded record."""
+    for item in cast("list[object]", value) if isinstance(value, list) else [value]:
         if otlp_json.is_request(item):
             yield from otlp_json.spans_of_request(cast("otlp_json.Json", item), notes)
         elif otlp_json.is_other_signal(item):

@@ -62,7 +62,7 @@ def spans_of_request(request: Json, notes: ReadNotes) -> Iterator[Span]:
     """The spans of one request. What cannot be used is counted in `notes`; nothing raises."""
     for resource_spans in _objects(_camel(request, _REQUEST_KEYS, notes).get("resourceSpans"), notes):
         entry = _camel(resource_spans, _RESOURCE_KEYS, notes)
-        producer = _producer(entry.get("resource"))
+        producer = _producer(entry.get("resource"), notes)
         groups = (_objects(entry.get(key), notes) for key in ("scopeSpans", "instrumentationLibrarySpans"))
         for scope_spans in chain.from_iterable(groups):
             group = _camel(scope_spans, _SCOPE_KEYS, notes)
@@ -84,6 +84,8 @@ def _span(item: Json, scope: str, producer: str, notes: ReadNotes) -> Span | Non
         parent_id = _id(fields.get("parentSpanId"), SPAN_ID_BYTES, notes)
         if trace_id is None or span_id is None:
             raise ValueError("a span without trace id or span id")
+        if any(value is Unreadable.CONFLICTING for value in fields.values()):
+            raise ValueError("a span with a key twice")
         start_ns, end_ns = time_ns(fields.get("startTimeUnixNano")), time_ns(fields.get("endTimeUnixNano"))
         status = _camel(_object(fields.get("status")), _STATUS_KEYS, notes)
         return Span(
@@ -121,16 +123,19 @@ def _event(item: Json, notes: ReadNotes) -> SpanEvent:
 
 
 def attributes_of(items: object) -> Attributes:
-    """Attributes from a list of `{"key": ..., "value": AnyValue}`."""
+    """Attributes from a list of `{"key": ..., "value": AnyValue}`.
+
+    Raises ValueError for what is no such list: without its attributes a span would only look like one of no tool.
+    """
     raw: dict[str, object] = {}
-    if isinstance(items, list):
+    if items is not None:
+        if not isinstance(items, list):
+            raise ValueError("attributes that are no list")
         for item in cast("list[object]", items):
-            if not isinstance(item, dict):
-                continue
-            entry = cast("Json", item)
+            entry = _object(item)
             key, value = entry.get("key"), entry.get("value")
             if not isinstance(key, str):
-                continue
+                raise ValueError("an attribute without a key")
             if key in raw and not _same(raw[key], value):
                 raw[key] = Unreadable.CONFLICTING
             elif key not in raw:
@@ -238,9 +243,12 @@ def _failed(code: object) -> bool | None:
     return _STATUS_CODES.get(code) if isinstance(code, int | str) and not isinstance(code, bool) else None
 
 
-def _producer(resource: object) -> str:
-    attributes = attributes_of(_object(resource).get("attributes"))
-    return producer_of(attributes)
+def _producer(resource: object, notes: ReadNotes) -> str:
+    try:
+        return producer_of(attributes_of(_object(resource).get("attributes")))
+    except ValueError as error:
+        notes.bad_record(f"a resource with {error}")
+        return ""
 
 
 def producer_of(attributes: Attributes) -> str:

@@ -136,3 +136,38 @@ def test_spans_under_two_names_of_one_key_are_read_or_said_to_be_missing() -> No
     assert payload.coverage.has(CoverageCode.RECORD_UNREADABLE)
     with pytest.raises(BodyError, match="something else is"):
         count_spans(json.dumps(hidden).encode(), OtlpEncoding.JSON)
+
+
+_ROOT, _DELETE = (json.dumps(one["spans"][0]) for one in (ROOT, tool(2, "delete")))
+_ONE_KEY = '"value": {"stringValue": "delete"}'
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    [
+        f'{{"resourceSpans": [{{"scopeSpans": [{{"spans": [{_ROOT}, {_DELETE}]}}]}}],'
+        f' "resourceSpans": [{{"scopeSpans": [{{"spans": [{_ROOT}]}}]}}]}}',
+        f'{{"resourceSpans": [{{"scopeSpans": [{{"spans": [{_DELETE}]}}], "scopeSpans": [{{"spans": [{_ROOT}]}}]}}]}}',
+        f'{{"resourceSpans": [{{"scopeSpans": [{{"spans": [{_DELETE}], "spans": [{_ROOT}]}}]}}]}}',
+        *(
+            f'{{"resourceSpans": [{{"scopeSpans": [{{"spans": [{_ROOT}, {changed}]}}]}}]}}'
+            for changed in (
+                _DELETE[:-1] + ', "attributes": []}',
+                _DELETE[:-1] + f', "spanId": "{1:016x}"}}',
+                _DELETE.replace(_ONE_KEY, '"value": {"stringValue": "delete", "stringValue": "search"}'),
+                _DELETE.replace(_ONE_KEY, _ONE_KEY + ', "value": {"stringValue": "search"}'),
+                _DELETE.replace('"key": "gen_ai.tool.name"', '"key": "gen_ai.tool.name", "key": "other"'),
+                # No list of attributes at all.
+                _DELETE.replace('"attributes": [', '"attributes": {"a": [').replace("]}", "]}}"),
+                _DELETE.replace('{"key": "gen_ai.operation.name"', '"text", {"key": "gen_ai.operation.name"'),
+                _DELETE.replace('"key": "gen_ai.tool.name"', '"key": 7'),
+            )
+        ),
+    ],
+)
+@pytest.mark.parametrize("lines", [True, False])
+def test_a_key_that_is_there_twice_or_a_wrong_list_hides_no_call(request_text: str, lines: bool) -> None:
+    """JSON parsers take the last of two values; what they drop might be the call that no condition allows."""
+    content = (request_text + "\n" if lines else request_text.replace("[{", "[\n{", 1)).encode()
+    payload = read_traces([TraceInput.of_bytes(content)]).payload(declared_by="the caller")
+    assert not payload.coverage.is_complete
