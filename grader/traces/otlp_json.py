@@ -42,6 +42,7 @@ _SPAN_KEYS = frozenset(
     | {"attributes", "events", "links", "status", "flags"}
     | {"droppedAttributesCount", "droppedEventsCount", "droppedLinksCount"}
 )
+_NAMED_KEYS = frozenset({"name", "version", "attributes", "droppedAttributesCount"})
 _EVENT_KEYS = frozenset({"timeUnixNano", "name", "attributes", "droppedAttributesCount"})
 _STATUS_KEYS = frozenset({"code", "message"})
 _STATUS_CODES: Mapping[object, bool | None] = {1: False, 2: True, "STATUS_CODE_OK": False, "STATUS_CODE_ERROR": True}
@@ -69,8 +70,9 @@ def spans_of_request(request: Json, notes: ReadNotes) -> Iterator[Span]:
             scope = group.get("scope")
             if scope is None:
                 scope = group.get("instrumentationLibrary")
+            name = _name_of(_camel(_object(scope), _NAMED_KEYS, notes))
             for item in _objects(group.get("spans"), notes):
-                span = _span(item, _name_of(scope), producer, notes)
+                span = _span(item, name, producer, notes)
                 if span is not None:
                     yield span
 
@@ -191,6 +193,8 @@ def _same(first: object, second: object) -> bool:
 
 def _camel(item: Json, known: frozenset[str], notes: ReadNotes) -> Json:
     """The object with lowerCamelCase keys; unknown fields are counted. Snake case is read, and marks a lossy export."""
+    if Unreadable.CONFLICTING in item.values():
+        notes.bad_record("an object has a key twice, with different values")
     if item.keys() <= known:
         return item
     result = {_FROM_SNAKE.get(key, key): value for key, value in item.items()}

@@ -150,6 +150,10 @@ _ONE_KEY = '"value": {"stringValue": "delete"}'
         f'{{"resourceSpans": [{{"scopeSpans": [{{"spans": [{_DELETE}]}}], "scopeSpans": [{{"spans": [{_ROOT}]}}]}}]}}',
         f'{{"resourceSpans": [{{"scopeSpans": [{{"spans": [{_DELETE}], "spans": [{_ROOT}]}}]}}]}}',
         *(
+            f'{{"resourceSpans": [{{"scopeSpans": [{{{scope}, "spans": [{_ROOT}]}}]}}]}}'
+            for scope in ('"scope": {"name": "a"}, "scope": {"name": "b"}', '"scope": {"name": "a", "name": "b"}')
+        ),
+        *(
             f'{{"resourceSpans": [{{"scopeSpans": [{{"spans": [{_ROOT}, {changed}]}}]}}]}}'
             for changed in (
                 _DELETE[:-1] + ', "attributes": []}',
