@@ -68,6 +68,16 @@ async def test_every_hostile_exporter(listening: socket.socket, tmp_path: Path) 
 
 
 @pytest.mark.docker
+@pytest.mark.timeout(300)
+async def test_floods_of_spans_in_a_shared_box(listening: socket.socket, tmp_path: Path) -> None:
+    """A flood leaves connections and memory behind if anything does, and the next submission gets the same box."""
+    exporters = entries(PACKAGES / "P34-hostile-exporters")
+    floods = [entry for entry in exporters if entry.submission.name.startswith("floods")]
+    assert len(floods) == 3
+    await _check("shared", floods, listening, tmp_path)
+
+
+@pytest.mark.docker
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("isolation", ISOLATIONS)

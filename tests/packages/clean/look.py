@@ -2,6 +2,10 @@
 
 import os
 
+# The look's own trace endpoint, if its profile gives it one: it listens before the program begins, and nobody waits there.
+ENDPOINT = ["0100007F:10DE", "00000000:0000", "0A", "00000000:00000000"]
+has_endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT" in os.environ
+
 left = []
 for place in ("/tmp", "/work", "/dev/shm", "/dev/mqueue"):
     if os.path.isdir(place):
@@ -17,7 +21,9 @@ for pid in (name for name in os.listdir("/proc") if name.isdigit()):
         left.append(f"process {pid} of {owner}: {command!r}")
 for table in ("/proc/sysvipc/shm", "/proc/sysvipc/sem", "/proc/sysvipc/msg", "/proc/net/tcp", "/proc/net/tcp6", "/proc/net/udp"):
     try:
-        left += [f"{table}: {line}" for line in open(table).read().splitlines()[1:]]
+        lines = open(table).read().splitlines()[1:]
+        own = [line for line in lines if has_endpoint and line.split()[1:5] == ENDPOINT]
+        left += [f"{table}: {line}" for line in lines if line not in own[:1]]
     except OSError:
         pass
 left += [line for line in open("/proc/net/unix").read().splitlines() if "@" in line]
