@@ -28,7 +28,7 @@ from grader.sandbox.docker.events import EventLog, Watch
 from grader.sandbox.docker.losses import BoxLoss, BoxLostError, is_out_of_memory
 from grader.sandbox.docker.policy import BoxPolicy, container_config
 from grader.sandbox.docker.reports import out_of_memory_outcome, report_of, request_of, too_long_to_send
-from grader.sandbox.docker.talk import PutError, Talk, TalkOverError
+from grader.sandbox.docker.talk import FillError, PutError, Talk, TalkOverError
 from grader.sandbox.supervisor.dialogue import Hello
 from grader.sandbox.supervisor.requests import RunRequest
 
@@ -118,20 +118,20 @@ class Box:
         return self._talk.silent_for_s < BELIEVED_FOR_S or await self._talk.ping()
 
     async def fill(self, tree: Tree) -> None:
-        """Put files into `/submission`. Raises NoBoxError if they do not fit, BoxLostError."""
+        """Put files into `/submission`, in the place of what is there. Raises NoBoxError, BoxLostError.
+
+        A small tree goes to the box with its first run.
+        """
         try:
-            await self._talk.put(tree)
-        except (PutError, ValueError) as error:
-            raise NoBoxError(Failed(ReasonCode.BOX_LOST, f"the submission: {error}", retryable=False)) from error
+            await self._talk.fill(tree)
+        except (FillError, ValueError) as error:
+            raise _does_not_fit(error) from error
         except TalkOverError as error:
             raise BoxLostError(await self._loss(str(error), has_begun=False)) from error
 
-    async def clear(self) -> bool:
-        """Empty `/submission`, for the next submission; whether it could."""
-        return await self._talk.clear()
-
     async def run(self, asked: BoxInvocation, ear: Ear | None = None) -> BoxReport:
-        """Run what is asked; `ear` hears what comes to its port. Raises BoxLostError if the box is lost meanwhile.
+        """Run what is asked; `ear` hears what comes to its port. Raises BoxLostError if the box is lost meanwhile, and
+        NoBoxError if what it was filled with did not fit.
 
         When cancelled, the box is removed before the cancellation goes on.
         """
@@ -147,6 +147,8 @@ class Box:
             result = await self._talk.run(request, asked.stdin, asked.files, ear)
         except ValueError as error:
             return BoxReport(Failed(ReasonCode.BOX_LOST, f"the box does not take this: {error}", retryable=False))
+        except FillError as error:
+            raise _does_not_fit(error) from error
         except PutError as error:
             failed = Failed(ReasonCode.BOX_LOST, f"an input file: {error}", retryable=False)
             return BoxReport(failed, box_is_as_new=False)
@@ -245,6 +247,10 @@ async def _made(making: Coroutine[object, object, T], undo: Callable[[T], Awaita
                 await undo(task.result())
             task.cancel()  # what takes longer than that is left to the sweep
         raise
+
+
+def _does_not_fit(error: Exception) -> NoBoxError:
+    return NoBoxError(Failed(ReasonCode.BOX_LOST, f"the submission: {error}", retryable=False))
 
 
 def _failure_of(error: SandboxError) -> Failed:

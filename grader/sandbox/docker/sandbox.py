@@ -103,7 +103,7 @@ class DockerSandbox:
         try:
             failed = await seat.prepare()
             yield failed if failed is not None else seat
-            await seat.leave()
+            seat.leave()
         finally:
             seat.abandon()
 

@@ -45,11 +45,8 @@ class SeatBox(Protocol):
         ...
 
     async def fill(self, tree: Tree) -> None:
-        """Put files into `/submission`. Raises NoBoxError, BoxLostError."""
-        ...
-
-    async def clear(self) -> bool:
-        """Empty `/submission`, for the next submission; whether it could."""
+        """Put files into `/submission`, in the place of what is there. Raises NoBoxError, BoxLostError; where that
+        was put off until the first run, that raises them."""
         ...
 
     async def run(self, asked: BoxInvocation, ear: Ear | None = None) -> BoxReport:
@@ -64,11 +61,11 @@ class BoxSource(Protocol):
     """Where a seat gets its boxes from."""
 
     async def claim(self, kind: BoxKind) -> SeatBox:
-        """A fresh box, or for the isolation `shared` a cleared one. Raises NoBoxError."""
+        """A fresh box, or for the isolation `shared` one that is as good as new. Raises NoBoxError."""
         ...
 
     def give_back(self, kind: BoxKind, box: SeatBox) -> None:
-        """A cleared box, for the next submission."""
+        """A box that is as good as new but for its `/submission`, for the next submission."""
         ...
 
     def discard(self, box: SeatBox) -> None:
@@ -185,11 +182,10 @@ class DockerSeat:
             self._is_busy = False
         return report.outcome if isinstance(report, BoxReport) else report
 
-    async def leave(self) -> None:
-        """Give the boxes back, or away. Bounded."""
+    def leave(self) -> None:
+        """Give the boxes back, or away."""
         while self._boxes:
-            kind, box = self._boxes.popitem()
-            await self._part_with(kind, box)
+            self._part_with(*self._boxes.popitem())
 
     def abandon(self) -> None:
         """Give the boxes away without another word to them: the seat was cancelled."""
@@ -205,8 +201,8 @@ class DockerSeat:
         try:
             box, is_new = await self._box(kind)
             try:
-                if is_new and not asked.keeps_work:
-                    await box.fill(self._tree)
+                if is_new:
+                    await box.fill(() if asked.keeps_work else self._tree)
                 async with self._services.slot(box.cpus):
                     report = await box.run(asked, ear)
                     if self._may_stay(box, report):
@@ -230,7 +226,7 @@ class DockerSeat:
         if box is not None:
             return box, False
         while len(self._boxes) >= BOXES_PER_SEAT:
-            await self._part_with(*self._boxes.popitem(last=False))
+            self._part_with(*self._boxes.popitem(last=False))
         return await self._services.boxes.claim(kind), True
 
     def _kind(self, limits: EffectiveLimits) -> BoxKind:
@@ -246,15 +242,12 @@ class DockerSeat:
             return True
         return report.box_is_as_new and box.uses < SHARED_USES
 
-    async def _part_with(self, kind: BoxKind, box: SeatBox) -> None:
-        is_cleared = False
-        try:
-            is_cleared = self._services.isolation == "shared" and await box.clear()
-        finally:
-            if is_cleared:
-                self._services.boxes.give_back(kind, box)
-            else:
-                self._services.boxes.discard(box)
+    def _part_with(self, kind: BoxKind, box: SeatBox) -> None:
+        """Boxes that are not as good as new have not stayed, see `_may_stay`."""
+        if self._services.isolation == "shared":
+            self._services.boxes.give_back(kind, box)
+        else:
+            self._services.boxes.discard(box)
 
     def _in_box(self, invocation: Invocation, port: Port | None) -> BoxInvocation:
         if self._last is not None and self._last[0] is invocation and self._last[1].port == port:

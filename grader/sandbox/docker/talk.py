@@ -35,6 +35,8 @@ from grader.sandbox.supervisor.results import RunResult
 
 PUT_AHEAD = 64
 """Files are sent this many ahead of the box's answers."""
+SMALL_TREE_BYTES = 2**18
+"""A tree of at most so much, in at most `PUT_AHEAD` files, goes to the box together with its first run."""
 ANSWER_WITHIN_S = 10.0
 """The box answers within this time when no program runs in it."""
 GRACE_S = 10.0
@@ -53,6 +55,10 @@ class PutError(Exception):
     """A file could not be put into the box; the message names it."""
 
 
+class FillError(PutError):
+    """It is one of the submission's."""
+
+
 class Talk:
     """The client's end of one box. Not for use by two tasks at once."""
 
@@ -66,6 +72,9 @@ class Talk:
         self._patience_s = 0.0
         self._watchdog: asyncio.TimerHandle | None = None
         self._put: list[PutDone] = []
+        self._is_filled = False
+        self._ahead: list[bytes] = []  # frames that go with whatever is asked next
+        self._ahead_paths: list[bytes] = []  # of the submission's files among them
         self._ear: Ear | None = None
         self._over: str | None = None
         self._heard_s = float("-inf")
@@ -98,32 +107,35 @@ class Talk:
         except TalkOverError:
             return False
 
-    async def put(self, tree: Tree) -> None:
-        """Put files into `/submission`. Raises PutError for the first that could not be written."""
+    async def fill(self, tree: Tree) -> None:
+        """Put files into `/submission`, in the place of what is there. Raises FillError if one could not be written.
+
+        A small tree goes with the next run, which saves a way there and back; then it is the run that raises.
+        """
+        if self._ahead:
+            raise RuntimeError("a box is filled once before a run")
+        if self._is_filled:
+            self._ahead.append(self._dialogue.clear())
+        self._is_filled = True
+        if len(tree) <= PUT_AHEAD and sum(len(file.content) for file in tree) <= SMALL_TREE_BYTES:
+            self._ahead += self._put_frames(tree)
+            self._ahead_paths = [file.path for file in tree]
+            return
         for start in range(0, len(tree), PUT_AHEAD):
             files = tree[start : start + PUT_AHEAD]
-            frames = [self._dialogue.put(f.path, f.content, executable=f.executable) for f in files]
-            size = sum(len(frame) for frame in frames)
+            frames = b"".join(self._put_frames(files))
             self._put.clear()
-            within_s = ANSWER_WITHIN_S + size / SLOWEST_BYTES_PER_S
             # A ping behind the files is answered after them.
-            frames.append(self._dialogue.ping(start))
-            await self._ask(b"".join(frames), Pong, within_s)
-            self._check_put([file.path for file in files])
-
-    async def clear(self) -> bool:
-        """Empty `/submission`; whether it could be done."""
-        try:
-            return (await self._ask(self._dialogue.clear(), Cleared, ANSWER_WITHIN_S)).errno == 0
-        except TalkOverError:
-            return False
+            frames += self._dialogue.ping(start)
+            await self._ask(frames, Pong, ANSWER_WITHIN_S + len(frames) / SLOWEST_BYTES_PER_S)
+            _check_put([file.path for file in files], self._put, FillError)
 
     async def run(self, request: RunRequest, stdin: bytes, files: Tree, ear: Ear | None = None) -> RunResult:
         """One run. `ear` hears what comes to the request's port.
 
         Raises ValueError for a request that the box does not take, and then nothing was sent.
 
-        Raises PutError if an input file could not be written: the program ran without it, so nothing is known of it.
+        Raises PutError if a file could not be written: the program ran without it, so nothing is known of it.
         """
         self.counters = None
         self._put.clear()
@@ -132,13 +144,17 @@ class Talk:
         size = len(frames) + len(stdin) + request.stdout_keep_bytes + request.collect_total_bytes
         size += request.port.most_bytes if request.port is not None else 0
         within_s = 3 * request.wall_time_ns / 1e9 + GRACE_S + size / SLOWEST_BYTES_PER_S
+        paths, self._ahead_paths = self._ahead_paths, []
+        self._is_filled |= request.keep_files > 0
         result = await self._ask(frames, RunResult, within_s)
         if ear is not None:
             n = result.numbers
             ear.finish(
                 PortSeen(n["port_connections"] or 0, n["port_refused"] or 0, n["port_bytes"] or 0, n["port_full"] == 1)
             )
-        self._check_put([file.path for file in files])
+        if paths or files:
+            _check_put(paths, self._put[: len(paths)], FillError)
+            _check_put([file.path for file in files], self._put[len(paths) :], PutError)
         return result
 
     def close(self) -> None:
@@ -151,6 +167,9 @@ class Talk:
             raise TalkOverError(self._over or "not connected")
         future: asyncio.Future[Event] = self._loop.create_future()
         self._answer, self._wanted = future, answer
+        if self._ahead:
+            frames = b"".join((*self._ahead, frames))
+            self._ahead.clear()
         self._connection.send(frames)
         self._watch(within_s)
         try:
@@ -199,6 +218,8 @@ class Talk:
             self._put.append(event)
         elif isinstance(event, StdinRoom):
             self._send_stdin()
+        elif isinstance(event, Cleared):
+            pass  # the dialogue knows that it was asked for, and what follows it shows that it was done
         elif isinstance(event, Fatal):
             self._end(f"the supervisor gave up: {event.text} (code {event.code}, errno {event.errno})")
         elif self._wanted is not None and isinstance(event, self._wanted) and self._answer is not None:
@@ -224,13 +245,8 @@ class Talk:
         if reply.ends_port:
             self._connection.send(self._dialogue.say(0, b"", close=True))
 
-    def _check_put(self, paths: Sequence[bytes]) -> None:
-        for path, done in zip(paths, self._put, strict=False):
-            if done.step:
-                name = path.decode("utf-8", "backslashreplace")
-                raise PutError(f"{name} could not be written into the box: {os.strerror(done.errno)}")
-        if len(self._put) != len(paths):
-            raise PutError(f"{len(paths)} files were sent, {len(self._put)} arrived")
+    def _put_frames(self, tree: Tree) -> list[bytes]:
+        return [self._dialogue.put(f.path, f.content, executable=f.executable) for f in tree]
 
     def _end(self, why: str) -> None:
         if self._over is not None:
@@ -244,3 +260,12 @@ class Talk:
             self._connection.close()
         if self._answer is not None and not self._answer.done():
             self._answer.set_exception(TalkOverError(self._over))
+
+
+def _check_put(paths: Sequence[bytes], answers: Sequence[PutDone], error: type[PutError]) -> None:
+    for path, done in zip(paths, answers, strict=False):
+        if done.step:
+            name = path.decode("utf-8", "backslashreplace")
+            raise error(f"{name} could not be written into the box: {os.strerror(done.errno)}")
+    if len(answers) != len(paths):
+        raise error(f"{len(paths)} files were sent, {len(answers)} arrived")

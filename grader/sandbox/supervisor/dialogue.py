@@ -11,7 +11,8 @@ The order of calls, with `send` and `receive` being the caller's I/O:
 5. `talk.feed(...)` gives `Counters`, `StdinRoom`, and at the end one `RunResult`; of a request with a port also
    `PortOpened`, `PortData`, `PortClosed`, to be answered with `talk.say`. `send(talk.cancel())` kills the run; its
    result comes all the same. After a `RunResult` whose `box_usable` is False the box must be thrown away.
-6. Back to 3 or 4. `talk.clear()` empties /submission and gives `Cleared`. `talk.ping(token)` gives `Pong`, at any time.
+6. Back to 3 or 4. `talk.clear()` empties /submission and gives `Cleared`; what is sent behind it happens after it, or
+   not at all. `talk.ping(token)` gives `Pong`, at any time.
 
 `feed` raises `ProtocolViolation` for anything out of order, never asked for, or beyond what the request allows; then,
 and after a `Fatal` event, the box is lost. Memory is bounded by the request's own caps, never by what the box says.
@@ -246,7 +247,7 @@ class Dialogue:
                 return frame
             case ResultFrame():
                 result = self._run.finish(frame)
-                need(not self._puts, "a result before the answers for its files")
+                need(not self._puts and not self._clearing, "a result before the answers to what came before it")
                 self._run, self._stdin = None, memoryview(b"")
                 return result
             case _:

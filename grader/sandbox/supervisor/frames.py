@@ -253,9 +253,7 @@ class Pong:
 
 @dataclass(frozen=True, slots=True)
 class Cleared:
-    """/submission is empty (errno 0), or could not be emptied."""
-
-    errno: int
+    """/submission is empty. A box in which it cannot be emptied ends."""
 
 
 @dataclass(frozen=True, slots=True)

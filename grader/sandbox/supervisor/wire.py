@@ -189,9 +189,8 @@ def _pong(_run: int, p: bytes) -> Frame:
 
 
 def _cleared(_run: int, p: bytes) -> Frame:
-    errno, zero = _unpack("<II", p, "CLEARED")
-    need(zero == 0, "CLEARED with content")
-    return Cleared(errno)
+    need(_unpack("<II", p, "CLEARED") == (0, 0), "CLEARED with content")
+    return Cleared()
 
 
 def _fatal(_run: int, p: bytes) -> Frame:

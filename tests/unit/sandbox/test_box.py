@@ -50,9 +50,11 @@ class Engine:
         self.hangs_in: str | None = None
         self.fails_in: str | None = None
         self.put_step = 0
+        self.put_fails: set[bytes] = set()
         self.greets = True
         self.theirs: socket.socket | None = None
         self.puts: list[bytes] = []
+        self.clears = True
 
     async def _step(self, name: str) -> None:
         if self.hangs_in == name:
@@ -109,8 +111,12 @@ class Engine:
             return box_side.frame(143, payload + bytes(8), 0)
         if kind == 2:
             self.puts.append(payload[4:])
+        if kind == 12:
+            self.puts.append(b"<clear>")
+            return box_side.frame(144, bytes(8), 0) if self.clears else END
         if kind == 4:
-            return box_side.frame(132, struct.pack("<II", self.put_step, 28 if self.put_step else 0), run_id)
+            step = 4 if self.puts[-1] in self.put_fails else self.put_step
+            return box_side.frame(132, struct.pack("<II", step, 28 if step else 0), run_id)
         if kind == 9:
             return self.answers.pop(0)(run_id)
         return None
@@ -366,14 +372,76 @@ async def test_an_input_file_that_did_not_arrive_makes_the_run_unknown() -> None
     await box.close()
 
 
-async def test_a_submission_that_does_not_fit_is_no_seat() -> None:
-    engine = Engine()
+SMALL = (SubmissionFile(b"main.sh", b"x"),)
+LARGE = (SubmissionFile(b"main.sh", bytes(talk_module.SMALL_TREE_BYTES + 1)),)
+MANY = tuple(SubmissionFile(b"%d" % number, b"x") for number in range(talk_module.PUT_AHEAD + 1))
+
+
+@pytest.mark.parametrize(("tree", "goes_with_the_run"), [((), True), (SMALL, True), (LARGE, False), (MANY, False)])
+async def test_a_submission_that_does_not_fit_is_no_seat_and_a_small_one_goes_to_the_box_with_its_first_run(
+    tree: tuple[SubmissionFile, ...], goes_with_the_run: bool
+) -> None:
+    engine = Engine(ends_well, ends_well, ends_well)
     box = await opened(engine)
-    await box.fill((SubmissionFile(b"main.sh", b"x"),))
+    await box.fill(tree)
+    await asyncio.sleep(0.01)
+    paths = [file.path for file in tree]
+    assert engine.puts == ([] if goes_with_the_run else paths)
+    for _ in range(2):  # it goes there once
+        assert isinstance((await box.run(asked())).outcome, RunOutcome)
+        assert engine.puts == paths
     engine.put_step = 4
-    with pytest.raises(NoBoxError, match=r"main\.sh could not be written") as raised:
-        await box.fill((SubmissionFile(b"main.sh", b"x"),))
-    assert not raised.value.failed.retryable
+    if tree:
+        with pytest.raises(NoBoxError, match=r"the submission: .* could not be written") as raised:
+            await box.fill(tree)
+            await box.run(asked())
+        assert not raised.value.failed.retryable
+    await box.close()
+
+
+async def test_which_file_did_not_fit_is_told_also_where_both_kinds_go_with_the_run() -> None:
+    engine = Engine(ends_well)
+    box = await opened(engine)
+    await box.fill(SMALL)
+    engine.put_fails = {b"in.txt"}
+    report = await box.run(asked(files=(SubmissionFile(b"in.txt", b"abc"),)))
+    assert isinstance(report.outcome, Failed)
+    assert report.outcome.detail.startswith("an input file: in.txt could not be written")
+    await box.close()
+
+
+async def test_a_box_that_was_filled_is_emptied_before_it_is_filled_again() -> None:
+    engine = Engine(ends_well, ends_well, ends_well)
+    box = await opened(engine)
+    for tree in (SMALL, LARGE, SMALL):
+        await box.fill(tree)
+        await box.run(asked())
+    assert engine.puts == [b"main.sh", b"<clear>", b"main.sh", b"<clear>", b"main.sh"]
+    await box.close()
+
+
+async def test_a_box_in_which_a_compile_was_kept_is_emptied_too() -> None:
+    engine = Engine(ends_well, ends_well)
+    box = await opened(engine)
+    await box.fill(())
+    await box.run(asked(keeps_work=True))
+    assert not engine.puts
+    await box.fill(())
+    await box.run(asked())
+    assert engine.puts == [b"<clear>"]
+    await box.close()
+
+
+async def test_a_box_that_cannot_be_emptied_is_lost_and_runs_nothing() -> None:
+    engine = Engine(ends_well, ends_well)
+    box = await opened(engine)
+    await box.fill(SMALL)
+    await box.run(asked())
+    engine.clears = False
+    await box.fill(SMALL)
+    with pytest.raises(BoxLostError):
+        await box.run(asked())
+    assert len(engine.answers) == 1  # the second run did not start
     await box.close()
 
 

@@ -42,14 +42,9 @@ class Box:
         self.kind = kind
         self.uses = 0
         self.tree: Tree | None = None
-        self.clears = True
 
     async def fill(self, tree: Tree) -> None:
         self.tree = tree
-
-    async def clear(self) -> bool:
-        self.tree = None
-        return self.clears
 
     async def run(self, asked: BoxInvocation, ear: Ear | None = None) -> BoxReport:
         self.uses += 1
@@ -87,7 +82,6 @@ class Boxes:
 
     def give_back(self, kind: BoxKind, box: object) -> None:
         assert isinstance(box, Box)
-        assert box.tree is None
         self.out.remove(box)
         self.stock.append((kind, box))
 
@@ -131,7 +125,7 @@ async def test_a_fresh_box_for_every_run_or_for_every_submission(isolation: Isol
     seat = s.seat()
     for _ in range(3):
         assert isinstance(await seat.run(BENCH.invocation(b"right")), RunOutcome)
-    await seat.leave()
+    seat.leave()
     assert len(s.boxes.opened) == opened
     assert not s.boxes.out
     assert all(tree == BENCH.probe().files for _, tree in s.boxes.asked)
@@ -153,7 +147,7 @@ async def test_whoever_listens_to_a_run_is_handed_to_its_box_and_the_run_gets_th
     invocation = BENCH.invocation(b"right")
     for listens in (None, ear, None):
         await seat.run(invocation, listens)
-    await seat.leave()
+    seat.leave()
     assert s.boxes.ears == [None, ear, None]
     assert [asked.port for asked, _ in s.boxes.asked] == [None, ear.port, None]
 
@@ -161,11 +155,14 @@ async def test_whoever_listens_to_a_run_is_handed_to_its_box_and_the_run_gets_th
 @pytest.mark.parametrize(("isolation", "opened"), [("submission", 2), ("shared", 1)])
 async def test_only_shared_boxes_serve_the_next_submission(isolation: Isolation, opened: int) -> None:
     s = setting(isolation=isolation)
-    for digest in ("a", "b"):
-        seat = s.seat(BENCH.probe(submission_digest=digest))
-        await seat.run(BENCH.invocation(b"right"))
-        await seat.leave()
+    trees = [(SubmissionFile(b"main.sh", name.encode()),) for name in "ab"]
+    for tree in trees:
+        seat = s.seat(replace(BENCH.probe(submission_digest=tree[0].content.hex()), files=tree))
+        for _ in range(2):
+            await seat.run(BENCH.invocation(b"right"))
+        seat.leave()
     assert len(s.boxes.opened) == opened
+    assert [tree for _, tree in s.boxes.asked] == [trees[0], trees[0], trees[1], trees[1]]
 
 
 @pytest.mark.parametrize(
@@ -184,11 +181,11 @@ async def test_a_box_is_replaced_after_anything_unusual(
         seat = s.seat()
         await seat.run(BENCH.invocation(b"right"))
         assert bool(s.boxes.out) is stays
-        await seat.leave()
+        seat.leave()
         assert not s.boxes.out
 
 
-async def test_a_shared_box_is_replaced_when_it_was_used_often_or_cannot_be_cleared() -> None:
+async def test_a_shared_box_is_replaced_when_it_was_used_often() -> None:
     s = setting(isolation="shared")
     seat = s.seat()
     await seat.run(BENCH.invocation(b"right"))
@@ -197,10 +194,8 @@ async def test_a_shared_box_is_replaced_when_it_was_used_often_or_cannot_be_clea
     await seat.run(BENCH.invocation(b"right"))
     assert s.boxes.discarded == [box]
     await seat.run(BENCH.invocation(b"right"))
-    next(iter(s.boxes.out)).clears = False
-    await seat.leave()
-    assert not s.boxes.stock
-    assert len(s.boxes.discarded) == 2
+    seat.leave()
+    assert [box.uses for _, box in s.boxes.stock] == [1]
 
 
 async def test_other_memory_takes_another_box_and_few_are_kept() -> None:
@@ -210,7 +205,7 @@ async def test_other_memory_takes_another_box_and_few_are_kept() -> None:
         await seat.run(BENCH.invocation(b"right", limits=BENCH.limits(memory_bytes=memory * 2**24)))
     assert len(s.boxes.opened) == 5
     assert len(s.boxes.out) == BOXES_PER_SEAT
-    await seat.leave()
+    seat.leave()
     assert not s.boxes.out
 
 
@@ -238,7 +233,7 @@ async def test_a_submission_that_destroys_its_boxes_gets_no_further_one() -> Non
     for _ in range(20):  # a new seat each time, as the runner does it
         seat = s.seat()
         last = await seat.run(BENCH.invocation(b"right"))
-        await seat.leave()
+        seat.leave()
     assert len(s.boxes.opened) == 8
     assert isinstance(last, Failed)
     assert (last.code, last.retryable) == (ReasonCode.BOX_LOST, False)
@@ -289,7 +284,7 @@ async def test_the_compiled_tree_goes_into_every_box_and_is_compiled_once(isolat
         for memory in (64, 128):
             limits = BENCH.limits(memory_bytes=memory * 2**20)
             await seat.run(BENCH.invocation(b"right", limits=limits))
-        await seat.leave()
+        seat.leave()
     compiles = [asked for asked, _ in s.boxes.asked if asked.keeps_work]
     assert [(asked.command, asked.files) for asked in compiles] == [((b"cc",), BENCH.probe().files)]
     assert [tree for asked, tree in s.boxes.asked if not asked.keeps_work] == [KEPT] * 4

@@ -248,7 +248,10 @@ static void hand_ended(struct core *core, int status)
 {
     int failed = !WIFEXITED(status) || WEXITSTATUS(status) != 0 || atomic_load(&core->hand_report->finished) != 1;
     if (core->clearing) {
-        struct message message = {.kind = M_CLEARED, .error = failed || mount_is_empty(core->mounts.submission_fd) != 1 ? ENOTEMPTY : 0};
+        struct message message = {.kind = M_CLEARED};
+        /* The next submission and its run may already be on their way to us, behind the CLEAR: they must not get through. */
+        if (failed || mount_is_empty(core->mounts.submission_fd) != 1)
+            core_fatal(core, FATAL_NOT_CLEARED, 0, "/submission could not be emptied");
         core->clearing = 0;
         core->state = CORE_IDLE;
         if (message_send(core->front_fd, &message, NULL, 0) != 0)
