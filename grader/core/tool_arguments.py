@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from enum import StrEnum
 from typing import Literal, cast
 
@@ -326,7 +326,11 @@ def _parse_or_none(text: str | None) -> object:
 
 
 def _exact_number(text: str) -> Decimal:
-    number = Decimal(text)
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        # An exponent beyond what a Decimal can have, which is no ValueError in Python.
+        raise ValueError("a number with too many digits") from None
     if number.is_finite() and abs(number.adjusted()) <= MAX_DIGITS and len(text) <= MAX_DIGITS:
         return number
     raise ValueError("a number with too many digits")

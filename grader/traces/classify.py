@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from grader.core.tool_arguments import NOT_RECORDED, ContentRules, ToolArguments, combined
 from grader.core.tool_calls import ExclusionReason
 from grader.traces.scrubbed import rules_beside_scrubbing
-from grader.traces.span import Span
+from grader.traces.span import Span, Unreadable
 from grader.traces.vocabularies import vocabularies_for
 from grader.traces.vocabularies.base import Proposal, Reading, Role
 
@@ -23,6 +23,16 @@ _UNREAD_TOOLS = {
     "lk.function_tool.name": None,
 }
 """Marks of an execution in vocabularies that are not read: such a span may be any tool."""
+_TELL_WHAT_IT_IS = frozenset(
+    {
+        *("gen_ai.operation.name", "gen_ai.handoff.to_agent", "openinference.span.kind", "traceloop.span.kind"),
+        *("langsmith.span.kind", "langfuse.observation.type", "mcp.method.name", "rpc.method", "ai.operationId"),
+        "mlflow.spanType",
+    }
+)
+"""Attributes of which a value that cannot be read may hide an execution."""
+_TELL_REFUSALS = frozenset({"error.type", "pydantic_ai.tool.failure_stage"})
+"""Attributes of which a value that cannot be read may hide that a call was refused before anything ran."""
 _AI_PREFIXES = (
     *("gen_ai.", "llm.", "ai.", "openinference.", "traceloop.", "langsmith.", "langfuse.", "mlflow.", "weave."),
     *("gcp.vertex.agent.", "openai.", "anthropic.", "lk.", "crewai.", "haystack.", "agno.", "tool_call"),
@@ -54,6 +64,18 @@ class SpanFacts:
 
 def classify(span: Span, rules: ContentRules) -> SpanFacts:
     """What a span is."""
+    facts = _classified(span, rules)
+    doubtful = _TELL_REFUSALS if facts.role is Role.TOOL else _TELL_WHAT_IT_IS
+    if facts.role is Role.POSSIBLE_TOOL or doubtful.isdisjoint(span.attributes.raw):
+        return facts
+    for key in sorted(doubtful & span.attributes.raw.keys()):
+        if isinstance(span.attributes.get(key), Unreadable):
+            detail = f"its {key} is given twice, differently, or cannot be read"
+            return SpanFacts(Role.POSSIBLE_TOOL, detail=detail, is_pending=facts.is_pending)
+    return facts
+
+
+def _classified(span: Span, rules: ContentRules) -> SpanFacts:
     rules = rules_beside_scrubbing(span, rules)
     readings = [
         reading for vocabulary in vocabularies_for(span) if (reading := vocabulary.read(span, rules)) is not None

@@ -46,6 +46,16 @@ _NAMED_KEYS = frozenset({"name", "version", "attributes", "droppedAttributesCoun
 _EVENT_KEYS = frozenset({"timeUnixNano", "name", "attributes", "droppedAttributesCount"})
 _STATUS_KEYS = frozenset({"code", "message"})
 _STATUS_CODES: Mapping[object, bool | None] = {1: False, 2: True, "STATUS_CODE_OK": False, "STATUS_CODE_ERROR": True}
+_VALUE_KINDS = {
+    name: camel
+    for camel, snake in (
+        *(("stringValue", "string_value"), ("boolValue", "bool_value"), ("bytesValue", "bytes_value")),
+        *(("intValue", "int_value"), ("doubleValue", "double_value")),
+        *(("arrayValue", "array_value"), ("kvlistValue", "kvlist_value")),
+    )
+    for name in (camel, snake)
+}
+"""The kinds of an `AnyValue`, in both spellings."""
 _FROM_SNAKE = {snake: camel for camel, snake in _SNAKE.items()}
 
 
@@ -151,18 +161,30 @@ def any_value(value: object, depth: int = MAX_DEPTH) -> object:
         raise ValueError(f"nested deeper than {MAX_DEPTH}")
     if not isinstance(value, dict):
         raise ValueError("an attribute value that is no object")
-    for kind, item in cast("Json", value).items():
-        if kind in {"stringValue", "string_value", "boolValue", "bool_value", "bytesValue", "bytes_value"}:
-            return item
-        if kind in {"intValue", "int_value"}:
-            return exact_int(item)
-        if kind in {"doubleValue", "double_value"}:
-            return float(item) if isinstance(item, int | Decimal) else item
-        if kind in {"arrayValue", "array_value"}:
-            return [any_value(entry, depth - 1) for entry in _values(item)]
-        if kind in {"kvlistValue", "kvlist_value"}:
-            return _kvlist(item, depth)
-    return None
+    given = [(kind, item) for kind, item in cast("Json", value).items() if kind in _VALUE_KINDS and item is not None]
+    if len(given) == 0:
+        return None
+    if len(given) > 1:
+        raise ValueError("a value of two kinds: which of them another reader takes is its own affair")
+    kind, item = _VALUE_KINDS[given[0][0]], given[0][1]
+    if kind == "intValue":
+        return exact_int(item)
+    if kind == "doubleValue":
+        return _double(item)
+    if kind == "arrayValue":
+        return [any_value(entry, depth - 1) for entry in _values(item)]
+    if kind == "kvlistValue":
+        return _kvlist(item, depth)
+    return item
+
+
+def _double(item: object) -> object:
+    if not isinstance(item, int | Decimal):
+        return item
+    try:
+        return float(item)
+    except OverflowError:
+        raise ValueError("a number that no double can hold") from None
 
 
 def _kvlist(item: object, depth: int) -> dict[str, object]:

@@ -212,13 +212,18 @@ def _put(attributes: dict[str, object], pair: memoryview) -> None:
 
 
 def _key_value(pair: memoryview) -> tuple[str, memoryview | None]:
-    key, found = "", None
+    key: str | None = None
+    found: memoryview | None = None
     for number, _, value in fields(pair):
         if number == 1 and not isinstance(value, int):
+            if key is not None:
+                raise WireError("an attribute with two keys")
             key = _string(value)
         elif number == 2 and not isinstance(value, int):
+            if found is not None:
+                raise WireError("an attribute with two values")
             found = value
-    return key, found
+    return key or "", found
 
 
 def _same(first: object, second: memoryview | None) -> bool:
@@ -237,7 +242,11 @@ def any_value(data: object, depth: int = MAX_DEPTH) -> object:
     if depth < 0:
         raise ValueError(f"nested deeper than {MAX_DEPTH}")
     result: object = None
+    kinds = 0
     for number, _, value in fields(cast("memoryview", data)):
+        kinds += 1 <= number <= 7
+        if kinds > 1:
+            raise ValueError("a value of two kinds")
         if number == 1 and not isinstance(value, int):
             result = _string(value)
         elif number == 2 and isinstance(value, int):

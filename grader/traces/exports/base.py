@@ -151,7 +151,7 @@ def instant_ns(value: object) -> int | None:
     """
     if value is None or value == "":
         return None
-    if isinstance(value, str) and not value.lstrip("+").isdecimal():
+    if isinstance(value, str) and not (value.isascii() and value.removeprefix("+").isdecimal()):
         return _of_iso(value)
     if isinstance(value, bool) or not isinstance(value, int | Decimal | str):
         raise ValueError(f"not a time: {value!r:.40}")
