@@ -33,7 +33,16 @@ def digest(value: object) -> str:
     return sha256_hex(canonical_json(value))
 
 
-_AS_THEY_ARE = frozenset({str, int, bool, type(None)})
+class Normal(dict[str, object]):
+    """A map whose values are in their canonical form already: for what stands in many digests."""
+
+
+def normal(value: Mapping[str, object]) -> Normal:
+    """The map in canonical form, to be part of further ones. Raises what `canonical_json` raises."""
+    return Normal(cast("dict[str, object]", _normal(value)))
+
+
+_AS_THEY_ARE = frozenset({str, int, bool, type(None), Normal})
 
 
 def _normal(value: object) -> object:

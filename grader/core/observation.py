@@ -147,9 +147,10 @@ class ProgramRuns(Payload):
 
     def digested(self) -> dict[str, object]:
         """The payload with every run by the digest of its own JSON, which has no map whose order could vary."""
-        plain = _plain_payload(self.model_copy(update={"runs": ()}))
+        plain = self.model_dump(mode="json", exclude_defaults=True, exclude={"runs", "profiles"})
+        profiles = [profile.digested for profile in self.profiles]
         runs = [sha256_hex(run.model_dump_json(exclude_defaults=True).encode()) for run in self.runs]
-        return {**plain, "runs": runs}
+        return {"kind": self.payload_kind, **plain, "profiles": profiles, "runs": runs}
 
     def last_attempts(self) -> dict[int, RunRecord]:
         """For every run of the plan that was tried, its last attempt."""

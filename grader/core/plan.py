@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
 from grader.core.bytes_field import Bytes
-from grader.core.canonical import canonical_json, digest, sha256_hex
+from grader.core.canonical import Normal, canonical_json, digest, normal, sha256_hex
 from grader.core.cases import InputFile, ProgramCase
 from grader.core.expectation import Task
 from grader.core.limits import EffectiveLimits, LimitRange, Limits
@@ -23,18 +23,16 @@ from grader.core.values import Value
 T = TypeVar("T")
 
 
-class ProfileInForce(BaseModel):
+class ProfileInForce(Value):
     """What a record keeps of a runtime profile: its whole body, the image that ran, and what the plan needs of it."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
     image_id: str
-    environment: dict[str, str] = {}
+    environment: dict[str, str] = Field(default_factory=dict[str, str])
     limits: LimitRange = LimitRange()
     compile_limits: EffectiveLimits | None = None
     """The limits of the compile command; None if the profile does not compile."""
-    body: dict[str, object] = {}
+    body: dict[str, object] = Field(default_factory=dict[str, object])
     """The profile as it was written, with defaults filled in."""
 
     @property
@@ -47,10 +45,15 @@ class ProfileInForce(BaseModel):
         """Whether what a program sends to its trace endpoint can be all that it did."""
         return self.is_traced and self.body.get("trusts_exporter") is True
 
-    @property
+    @cached_property
     def fingerprint(self) -> str:
         """SHA-256 (hex) over body and image id."""
         return digest({"body": self.body, "image_id": self.image_id})
+
+    @cached_property
+    def digested(self) -> Normal:
+        """How it stands in the digests of observations, which of a stream of submissions all have the same profiles."""
+        return normal(self.model_dump(mode="json", exclude_defaults=True))
 
 
 class Invocation(Value):

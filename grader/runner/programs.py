@@ -13,18 +13,42 @@ from grader.sandbox.base import ImageSource, Program, Sandbox
 from grader.submission import Submission
 
 
-def profiles_for(task: Task, submission: Submission, runtimes: Path | None) -> tuple[LoadedProfile, ...]:
+class Profiles:
+    """The runtime profiles of a runner, each read once: no submission of a stream is run under another than the rest.
+
+    `folder`: where they are looked for first, or None.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self._folder = folder
+        self._named: dict[str, LoadedProfile] = {}
+        self._all: tuple[LoadedProfile, ...] | None = None
+
+    def named(self, name: str) -> LoadedProfile:
+        """The profile of this name. Raises TaskError."""
+        if name not in self._named:
+            self._named[name] = find_profile(name, self._folder)
+        return self._named[name]
+
+    def all(self) -> tuple[LoadedProfile, ...]:
+        """All of them, sorted by name. Raises TaskError with all that is wrong with any of them."""
+        if self._all is None:
+            self._all = load_profiles(self._folder)
+        return self._all
+
+
+def profiles_for(task: Task, submission: Submission, known: Profiles) -> tuple[LoadedProfile, ...]:
     """The profiles that the task names, or else every default one whose language fits the submission, sorted by name.
 
     Raises TaskError for an unknown profile or if none fits, SubmissionError if the submission has no entry point for a
     profile that the task names, or if the task names none and the submission could be in several languages.
     """
     if task.runtime_profiles is not None:
-        named = tuple(find_profile(name, runtimes) for name in task.runtime_profiles)
+        named = tuple(known.named(name) for name in task.runtime_profiles)
         for profile in named:
             _entry(profile, submission)
         return named
-    profiles = load_profiles(runtimes)
+    profiles = known.all()
     fitting = [profile for profile in profiles if _fits(profile, submission)]
     chosen = _of_one_language([profile for profile in fitting if profile.profile.default], submission)
     if not chosen:

@@ -40,7 +40,7 @@ from grader.runner.grading import (
     runs_of_other_hosts,
     seats_for,
 )
-from grader.runner.programs import image_of, make_program, profiles_for
+from grader.runner.programs import Profiles, image_of, make_program, profiles_for
 from grader.runner.recording import Recording, check_resumable, record_facts
 from grader.runner.run import Rules, exported_spans
 from grader.runner.verdicts import check_readable, check_traced
@@ -102,13 +102,13 @@ class Runner:
         self.max_parallel = max_parallel if max_parallel is not None else len(os.sched_getaffinity(0))
         self._isolation: Isolation = isolation
         self._recording = Recording(Path(record) if record is not None else None, keep_files=keep_submission_files)
-        self._runtimes = Path(runtimes) if runtimes is not None else None
+        self._profiles = Profiles(Path(runtimes) if runtimes is not None else None)
         self._given_sandbox = sandbox
         self._watcher = watcher if watcher is not None else Watcher()
         self._stop_at_first_false = stop_at_first_false
         self._judge = judge
         self._limiter = anyio.Semaphore(self.max_parallel, fast_acquire=True)
-        self._profiles: dict[tuple[str, Path], ProfileInForce] = {}
+        self._images: dict[tuple[str, Path], ProfileInForce] = {}
         self._image_lock = anyio.Lock()
         self._stack = AsyncExitStack()
         self._sandbox: Sandbox | None = None
@@ -263,7 +263,7 @@ class Runner:
     async def _assigned(self, effective: Task, submission: Submission, selection: Selection | None) -> Assignment:
         check_readable(effective)
         effective = self._with_questions(effective)
-        profiles = profiles_for(effective, submission, self._runtimes)
+        profiles = profiles_for(effective, submission, self._profiles)
         check_traced(effective, [profile.name for profile in profiles if profile.profile.traces is None])
         if any(profile.profile.traces is not None for profile in profiles):
             exported_spans()  # that what receives spans is installed is known before the first run
@@ -301,9 +301,9 @@ class Runner:
         """The profile with its image, which is built at most once."""
         key = (profile.name, profile.file)
         async with self._image_lock:
-            if key not in self._profiles:
-                self._profiles[key] = await image_of(profile, self._opened(), self._watcher.image_step)
-            return self._profiles[key]
+            if key not in self._images:
+                self._images[key] = await image_of(profile, self._opened(), self._watcher.image_step)
+            return self._images[key]
 
     def _plan(self, task: Task, profiles: Sequence[ProfileInForce]) -> Plan:
         """The plan; the last one is kept, because most submissions of a stream have the same task. Raises TaskError."""

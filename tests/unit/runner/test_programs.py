@@ -8,7 +8,7 @@ import pytest
 
 from grader.core.expectation import Task
 from grader.errors import SubmissionError, TaskError
-from grader.runner.programs import profiles_for
+from grader.runner.programs import Profiles, profiles_for
 from grader.submission import Submission
 
 
@@ -21,7 +21,7 @@ def chosen(
     *paths: str, language: str | None = None, entry: str | None = None, runtimes: Path | None = None
 ) -> list[str]:
     submission = Submission.from_files(dict.fromkeys(paths, "x"), language=language, entry=entry)
-    return [profile.name for profile in profiles_for(Task.model_validate(ONE_CASE), submission, runtimes)]
+    return [profile.name for profile in profiles_for(Task.model_validate(ONE_CASE), submission, Profiles(runtimes))]
 
 
 ONE_CASE = {"conditions": [{"condition_type": "program_behaves", "cases": [{"stdin": ""}]}]}
@@ -44,8 +44,23 @@ def test_a_python_program_runs_under_pypy_only_where_that_is_named() -> None:
     assert chosen("main.py") == ["python"]
     assert chosen("main.py", language="python") == ["python"]
     task = Task.model_validate({**ONE_CASE, "runtime_profiles": ["pypy", "python"]})
-    named = profiles_for(task, Submission.from_files({"main.py": ""}), None)
+    named = profiles_for(task, Submission.from_files({"main.py": ""}), Profiles())
     assert [profile.name for profile in named] == ["pypy", "python"]
+
+
+def test_a_profile_is_read_once_for_all_submissions_of_a_runner(tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("language: x\nsuffixes: [.x]\nimage: {dockerfile: x}\nrun: [x]\n")
+    known = Profiles(tmp_path)
+    first, everything = known.named("mine"), known.all()
+    file.write_text("no profile any more")
+    assert known.named("mine") is first
+    assert known.all() is everything
+    with pytest.raises(TaskError):
+        Profiles(tmp_path).named("mine")
+    for _ in range(2):
+        with pytest.raises(TaskError, match="no runtime profile is called 'other'"):
+            known.named("other")
 
 
 def test_a_given_language_decides_and_c_is_not_cpp() -> None:
