@@ -20,6 +20,7 @@ from typing import cast
 
 from grader.core.tool_arguments import ContentRules, parse_json
 from grader.core.tool_calls import ConversationLinks, EvidenceSource, SourceRead, ToolsPayload
+from grader.core.trace_content import storable
 from grader.errors import Place, TaskError, TraceError
 from grader.messages.anthropic import Anthropic
 from grader.messages.base import Item, Json, MessageFormat, is_answer, mapping, objects, string
@@ -113,7 +114,7 @@ class Conversation:
             unlinked=tuple(request.place for request in self.requests if request.link is None),
         )
         source = SourceRead(
-            name=self.name,
+            name=storable(self.name),
             kind=EvidenceSource.MESSAGES,
             encoding=", ".join(sorted(names)) or "messages without calls",
             requests=len(self.requests),

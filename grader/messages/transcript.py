@@ -10,7 +10,7 @@ counts too few calls, never too many.)
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from grader.core.coverage import Coverage, CoverageCode, CoverageReason
 from grader.core.tool_calls import (
@@ -22,6 +22,7 @@ from grader.core.tool_calls import (
     ToolCall,
     ToolsPayload,
 )
+from grader.core.trace_content import storable
 from grader.messages.base import Answered, Asked, Item
 
 MAX_EDGES = 100_000
@@ -85,10 +86,12 @@ class Transcript:
         if not continues:
             self._request = _Request()
         for where, item in items:
-            if isinstance(item, Asked):
-                self._ask(item, where, self._request)
+            # Names and ids as they can be stored, before anything is compared: JSON may have halves of characters.
+            named = replace(item, name=storable(item.name), call_id=storable(item.call_id))
+            if isinstance(named, Asked):
+                self._ask(named, where, self._request)
             else:
-                self._answer(item, where, self._request)
+                self._answer(named, where, self._request)
 
     def _ask(self, item: Asked, where: str, request: _Request) -> None:
         content = (item.call_id, item.name, item.arguments.sha256 or "")
@@ -208,7 +211,7 @@ def _refused(call: _Call) -> Excluded:
         names=(call.asked.name,),
         call_id=call.asked.call_id or None,
         messages=tuple(dict.fromkeys((call.where, call.answered_where))),
-        detail=call.answer.detail,
+        detail=storable(call.answer.detail),
     )
 
 

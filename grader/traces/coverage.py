@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from grader.core.coverage import CoverageCode, CoverageReason
 from grader.core.tool_calls import Excluded, ExclusionReason, ToolCall
 from grader.core.tool_names import same_tool
+from grader.core.trace_content import storable
 from grader.traces import span_store as bits
 from grader.traces.span_store import SpanStore
 from grader.traces.trace_tree import TraceTree
@@ -39,7 +40,7 @@ class Reasons:
     def done(self) -> tuple[CoverageReason, ...]:
         """The reasons, each code once."""
         return tuple(
-            CoverageReason(code=code, count=self.counts[code], detail=self.details[code][:500])
+            CoverageReason(code=code, count=self.counts[code], detail=storable(self.details[code][:500]))
             for code in sorted(self.counts)
         )
 

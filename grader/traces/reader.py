@@ -25,6 +25,7 @@ from grader.core.tool_calls import (
     ToolsPayload,
     VocabularyCount,
 )
+from grader.core.trace_content import storable
 from grader.errors import Place, TraceError
 from grader.traces import received
 from grader.traces.across_traces import marked_across
@@ -32,7 +33,7 @@ from grader.traces.arguments import with_proposal
 from grader.traces.coverage import Reasons, check_proposals, check_trace, reversed_spans
 from grader.traces.otlp import ReadLimits, read_spans
 from grader.traces.span import ReadNotes, Span
-from grader.traces.span_store import SpanStore, StoreLimits, ToolSpan, clean, vocabulary_names
+from grader.traces.span_store import SpanStore, StoreLimits, ToolSpan, vocabulary_names
 from grader.traces.trace_tree import TraceTree
 from grader.traces.unify import by_time, unify
 from grader.traces.vocabularies.base import Proposal, Role
@@ -193,12 +194,12 @@ class TraceEvidence:
         """What was read from each source."""
         return tuple(
             SourceRead(
-                name=clean(name),
+                name=storable(name),
                 kind=EvidenceSource.TRACE,
                 encoding=encoding,
                 spans=notes.spans,
                 unknown_fields=notes.unknown_fields,
-                warnings=tuple(sorted(clean(warning) for warning in notes.warnings)),
+                warnings=tuple(sorted(storable(warning) for warning in notes.warnings)),
             )
             for name, encoding, notes in self.sources
         )
@@ -261,8 +262,8 @@ def _read_trace(tree: TraceTree, tools: list[ToolSpan], asked: list[tuple[int, P
     left_out = tuple(excluded.values())
     places = sorted(((tree.ref(span), proposal) for span, proposal in asked), key=lambda item: (item[0], str(item[1])))
     for place, proposal in check_proposals(places, calls, left_out, parts.reasons):
-        call_id = clean(proposal.call_id) if proposal.call_id is not None else None
-        name = clean(proposal.name) or "(not recorded)"
+        call_id = storable(proposal.call_id) if proposal.call_id is not None else None
+        name = storable(proposal.name) or "(not recorded)"
         parts.not_executed.append(
             NotExecuted(kind=NotExecutedKind.PROPOSED, name=name, call_id=call_id, where=f"span {place}")
         )

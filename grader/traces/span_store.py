@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b, sha256
 
 from grader.core.tool_arguments import ContentRules, without_text
+from grader.core.trace_content import storable
 from grader.traces.classify import SpanFacts, classify
 from grader.traces.span import ReadNotes, Span
 from grader.traces.vocabularies import VOCABULARIES
@@ -185,20 +186,15 @@ def _check(span: Span, facts: SpanFacts) -> int:
 
 def _tidy(facts: SpanFacts) -> SpanFacts:
     """Names that are valid Unicode, call ids of bounded length; a name beyond all reason may be any tool."""
-    names = tuple(sorted({clean(name) for name in facts.names}))
+    names = tuple(sorted({storable(name) for name in facts.names}))
     call_id = facts.call_id
     if call_id is not None and len(call_id) > _MAX_CALL_ID:
         call_id = f"sha256:{sha256(call_id.encode('utf-8', 'replace')).hexdigest()}"
-    call_id = clean(call_id) if call_id is not None else None
-    detail, role = clean(facts.detail)[:500], facts.role
+    call_id = storable(call_id) if call_id is not None else None
+    detail, role = storable(facts.detail)[:500], facts.role
     if any(len(name) > _MAX_NAME for name in names):
         role = Role.POSSIBLE_TOOL if role is Role.TOOL else role
         detail, names = f"the name of its tool is longer than {_MAX_NAME} characters", ()
     if (names, call_id, detail, role) == (facts.names, facts.call_id, facts.detail, facts.role):
         return facts
     return replace(facts, role=role, names=names, call_id=call_id, detail=detail)
-
-
-def clean(text: str) -> str:
-    """The text with lone surrogates written as escapes, so that it can be stored as UTF-8."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field, replace
 from grader.core.coverage import CoverageCode, CoverageReason
 from grader.core.execution_trace import MOST_STEPS, ExecutionStep, StepEvent, StepStatus, WhyRoot
 from grader.core.tool_arguments import ContentRules
-from grader.core.trace_content import TextRules, TraceContent, kept_content, without_room
+from grader.core.trace_content import TextRules, TraceContent, kept_content, storable, without_room
 from grader.traces.classify import classify
 from grader.traces.span import Span
-from grader.traces.span_store import clean
 from grader.traces.step_content import StepContent, event_text, step_content
 
 MOST_EVENTS = 20
@@ -132,14 +131,14 @@ def _keep(span: Span, content: StepContent, rules: TextRules) -> _Kept:
         status=_STATUS[span.failed],
         description=kept_content(message, "status description", rules) if message else None,
         events=tuple(_events(span, rules)),
-        content=replace(content, name=clean(content.name)[:_MOST_NAME]),
+        content=replace(content, name=storable(content.name)[:_MOST_NAME]),
     )
 
 
 def _events(span: Span, rules: TextRules) -> Iterable[StepEvent]:
     for event in span.events[:MOST_EVENTS]:
         text = event_text(event.attributes)
-        yield StepEvent(name=clean(event.name)[:_MOST_NAME], content=kept_content(text, "event", rules))
+        yield StepEvent(name=storable(event.name)[:_MOST_NAME], content=kept_content(text, "event", rules))
     more = len(span.events) - MOST_EVENTS
     if more > 0:
         yield StepEvent(name="further events", content=kept_content(f"{more} are not kept", "event", TextRules()))
