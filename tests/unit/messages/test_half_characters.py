@@ -36,7 +36,7 @@ def test_calls_with_half_characters_are_stored_and_paired(answer: str | None) ->
     payload = stored(read_conversation(json.dumps(messages).encode(), ODD_FILE).payload())
     found = (*payload.calls, *payload.excluded)
     assert [item.names for item in found] == ([] if answer is None else [("a\\ud800",)])
-    assert [item.call_id for item in (*found, *payload.not_executed)][0] == "a\\ud800"
+    assert next(item.call_id for item in (*found, *payload.not_executed)) == "a\\ud800"
 
 
 def test_what_is_told_of_a_file_with_such_a_name_is_stored() -> None:
