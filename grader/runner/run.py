@@ -83,11 +83,16 @@ async def execute(
     queues = {
         name: _Queue(program, deque(run for run in runs if run.profile == name)) for name, program in programs.items()
     }
+    workers: list[_Worker] = []
+    for queue in queues.values():
+        wanted = min(rules.seats_per_profile, -(-len(queue.runs) // RUNS_PER_SEAT))
+        workers += [_Worker(queue, sandbox, limiter, listener, rules) for _ in range(wanted)]
+    if len(workers) == 1:  # as for most submissions of a stream: no task of its own
+        await workers[0].work()
+        return
     async with anyio.create_task_group() as group:
-        for queue in queues.values():
-            wanted = min(rules.seats_per_profile, -(-len(queue.runs) // RUNS_PER_SEAT))
-            for _ in range(wanted):
-                group.start_soon(_Worker(queue, sandbox, limiter, listener, rules).work)
+        for worker in workers:
+            group.start_soon(worker.work)
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
@@ -180,24 +180,26 @@ class Runner:
         sender: MemoryObjectSendStream[Graded | BaseException],
         scope: anyio.CancelScope,
     ) -> None:
-        window = anyio.Semaphore(self.max_parallel)
+        turn = anyio.Lock(fast_acquire=True)
 
-        async def one(task: TaskLike, submission: SubmissionLike) -> None:
-            try:
-                # Given out before the next one may begin: a slow reader holds the work back instead of piling it up.
-                await sender.send(await self._graded_or_refused(task, submission, choice))
-            except anyio.BrokenResourceError:
-                pass  # nobody reads any more; the scope is being cancelled
-            finally:
-                window.release()
+        async def grade_one_after_the_other(coming: AsyncGenerator[tuple[TaskLike, SubmissionLike]]) -> None:
+            while True:
+                async with turn:
+                    pair = await anext(coming, None)
+                if pair is None:
+                    return
+                try:
+                    # Given out before the next one is begun: a slow reader holds the work back instead of piling it up.
+                    await sender.send(await self._graded_or_refused(*pair, choice))
+                except anyio.BrokenResourceError:
+                    return  # nobody reads any more; the scope is being cancelled
 
         async with sender:
             with scope:
                 try:
-                    async with anyio.create_task_group() as group:
-                        async for task, submission in _each(pairs):
-                            await window.acquire()
-                            group.start_soon(one, task, submission)
+                    async with aclosing(_each(pairs)) as coming, anyio.create_task_group() as group:
+                        for _ in range(self.max_parallel):
+                            group.start_soon(grade_one_after_the_other, coming)
                 except BaseExceptionGroup as error:
                     if scope.cancel_called:
                         raise

@@ -38,8 +38,12 @@ static int push(struct front *front, int wait)
         _exit(FATAL_STALLED); /* the client does not read or is gone; there is nobody to tell */
     }
     front->out_have = front->out_sent = 0;
+    front->out_is_due = 0;
     return 1;
 }
+
+/* The answers to what came before a run are not worth a way to the client of their own: they go with what it says of itself. */
+static int has_to_push(const struct front *front) { return front->out_have > 0 && (front->out_is_due || front->state != FRONT_RUNNING); }
 
 void front_flush(struct front *front) { push(front, 1); }
 
@@ -57,6 +61,7 @@ void front_frame(struct front *front, uint16_t type, uint64_t run_id, const void
     if (rest_bytes > 0)
         memcpy(at + HEADER_BYTES + head_bytes, rest, rest_bytes);
     front->out_have += size;
+    front->out_is_due |= type != B_PUT_DONE && type != B_CLEARED;
 }
 
 _Noreturn void front_fatal(struct front *front, uint32_t code, int error, const char *text)
@@ -78,7 +83,7 @@ void front_ask(struct front *front, const struct message *message, const int *fd
 
 static void take_counters(struct front *front, const struct message *message)
 {
-    if (front->state != FRONT_RUNNING || front->out_have > 0)
+    if (front->state != FRONT_RUNNING || front->out_is_due)
         return; /* the client is slow: it gets the next ones */
     uint8_t payload[C_FIELDS * 8];
     for (size_t i = 0; i < C_FIELDS; i++)
@@ -183,7 +188,7 @@ static void loop_once(struct front *front)
     struct pollfd watched[W_MOST] = {
         [W_CLIENT] = {.fd = 0, .events = POLLIN},
         [W_CORE] = {.fd = front->options->core_fd, .events = POLLIN},
-        [W_OUT] = {.fd = front->out_have > 0 ? 1 : -1, .events = POLLOUT},
+        [W_OUT] = {.fd = has_to_push(front) ? 1 : -1, .events = POLLOUT},
         [W_STDOUT] = {.fd = front->stdout_stream.fd, .events = POLLIN},
         [W_STDERR] = {.fd = front->stderr_stream.fd, .events = POLLIN},
         [W_FEED] = {.fd = front->feed.fd, .events = front->feed.received > front->feed.taken ? POLLOUT : 0},
@@ -220,7 +225,7 @@ static void loop_once(struct front *front)
         session_end(front);
     if (watched[W_CLIENT].revents != 0)
         read_client(front);
-    if (front->out_have > 0)
+    if (has_to_push(front))
         push(front, front->state != FRONT_RUNNING);
     if (front->state == FRONT_READY && front->options->idle_ns != 0 && now_ns() - front->last_frame_ns > front->options->idle_ns)
         front_fatal(front, FATAL_IDLE, 0, "no frame for longer than the idle limit");

@@ -54,6 +54,7 @@ struct front {
     struct frame_parser parser;
     uint8_t out[OUT_QUEUE];
     size_t out_have, out_sent;
+    int out_is_due; /* whether some of it must not wait for the end of the run */
     uint64_t last_frame_ns;
     uint64_t run_id, last_run_id;
     int work_used; /* files were put for run_id */
