@@ -2,8 +2,9 @@
 
 Tasks and runtime profiles are written by people, so every mistake is named with its place, all of them at once. A
 mapping with a doubled key, a scalar that YAML versions read differently (`no`, `010`, a date), a tag, a merge key and
-an alias bomb are refused; numbers are those of YAML 1.2 (`1e-6` is a number). Nothing is ever constructed but `None`,
-`bool`, `int`, `float`, `str`, lists and dictionaries with text keys. Reading is iterative, so that depth is no danger.
+an alias bomb are refused; numbers are those of YAML 1.2 (`1e-6` is a number), exactly as they are written: one that a
+float would round is a `Decimal`. Nothing is ever constructed but `None`, `bool`, `int`, `float`, `Decimal`, `str`,
+lists and dictionaries with text keys. Reading is iterative, so that depth is no danger.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal, InvalidOperation
 from typing import Any, TypeAlias, cast
 
 import yaml
@@ -19,7 +21,7 @@ from pydantic import ValidationError
 
 from grader.errors import Place, Problem, TaskError
 
-YamlValue: TypeAlias = "bool | int | float | str | list[YamlValue] | dict[str, YamlValue] | None"
+YamlValue: TypeAlias = "bool | int | float | Decimal | str | list[YamlValue] | dict[str, YamlValue] | None"
 YamlPath: TypeAlias = "tuple[str | int, ...]"
 
 LARGEST_BYTES = 64 * 2**20
@@ -236,7 +238,17 @@ class _Builder:
             meant = " (or true / false, if that is meant)" if text.isalpha() else ""
             self._refuse(event, f"{text} is read differently by different versions of YAML", f"write '{text}'{meant}")
             return text
-        return float(text) if _FLOAT.fullmatch(text) is not None else text
+        return self._decimal(event, text) if _FLOAT.fullmatch(text) is not None else text
+
+    def _decimal(self, event: Any, text: str) -> YamlValue:
+        """The number as a float if its shortest decimal is what was written, else exactly."""
+        try:
+            exact = Decimal(text)
+        except InvalidOperation:
+            self._refuse(event, f"the exponent of {text} is beyond all bounds")
+            return text
+        number = float(text)
+        return number if math.isfinite(number) and Decimal(repr(number)) == exact else exact
 
     def _key(self, event: Any, node: _Node) -> None:
         mapping = self._stack[-1]

@@ -19,7 +19,7 @@ _GREATEST = 2**62
 
 def parse_size(value: object) -> int:
     """A number of bytes from an integer or a text such as `256 MiB`. Raises ValueError for zero, negative, NaN."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str):
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal | str):
         raise ValueError(f"expected a number of bytes such as 1048576 or '64 MiB', not {value!r}")
     if isinstance(value, str):
         found = _SIZE.match(value)
@@ -37,7 +37,7 @@ def parse_size(value: object) -> int:
 
 def parse_seconds(value: object) -> float:
     """A positive number of seconds, at least a nanosecond. Raises ValueError for zero, negative, NaN, text."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
         raise ValueError(f"expected a number of seconds, not {value!r}")
     _refuse_not_positive(value)
     if nanoseconds(float(value)) < 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, cast
 
 from pydantic import ValidationError
@@ -79,7 +80,7 @@ def described(value: object) -> str:
         return "nothing"
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, int | float):
+    if isinstance(value, int | float | Decimal):
         return f"the number {_short(str(value))}"
     if isinstance(value, str):
         return f"the text {_short(repr(value))}"
@@ -114,7 +115,7 @@ def _words(kind: str, entry: Mapping[str, Any], name: str) -> str:
 
 def _hint(kind: str, entry: Mapping[str, Any]) -> str | None:
     value: object = entry["input"]
-    if kind == "string_type" and isinstance(value, bool | int | float):
+    if kind == "string_type" and isinstance(value, bool | int | float | Decimal):
         return "put it in quotes"
     if kind == "tuple_type" and isinstance(value, str) and "exit_code" not in entry["loc"]:
         return f"write [{value}]" if len(value) <= LONGEST_SHOWN and value.isprintable() else None

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import time
-from typing import Annotated, Literal
+from decimal import Decimal
+from typing import Annotated, Literal, cast
 
 import pytest
 import yaml
@@ -73,9 +74,35 @@ def test_an_unquoted_scalar_is_never_read_otherwise_than_yaml_1_1_reads_it(scala
         return
     for one, other in zip(mine, theirs, strict=True):  # pyright: ignore
         if isinstance(other, str):
-            assert one == other or isinstance(one, int | float)
+            assert one == other or isinstance(one, int | float | Decimal)
+        elif isinstance(one, Decimal):
+            assert float(one) == other
         else:
             assert one == other or (one != one and other != other)
+
+
+@pytest.mark.parametrize(
+    ("written", "value"),
+    [
+        ("0.1", 0.1),
+        ("1.50", 1.5),
+        ("1e22", 1e22),
+        ("0.12345678901234567890", Decimal("0.12345678901234567890")),
+        ("123456789012345678901234567890.5", Decimal("123456789012345678901234567890.5")),
+        ("1e400", Decimal("1e400")),
+        ("-1e-400", Decimal("-1e-400")),
+        ("1e23", 1e23),
+    ],
+)
+def test_a_number_is_what_was_written_and_never_a_rounded_one(written: str, value: object) -> None:
+    (found,) = cast("list[object]", load(f"[{written}]", "t.yaml").value)
+    assert (found, type(found)) == (value, type(value))
+
+
+def test_an_exponent_beyond_all_bounds_is_refused() -> None:
+    assert problems_of("a: 1e99999999999999999999\n") == [
+        "t.yaml:1:4: the exponent of 1e99999999999999999999 is beyond all bounds"
+    ]
 
 
 def test_a_doubled_key_is_named_with_line_and_column() -> None:

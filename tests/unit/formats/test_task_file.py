@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from grader.core.captured import Captured
 from grader.core.cases import ProgramBehaves, ProgramCase
 from grader.core.conditions import AllOf, Not
+from grader.core.tri import Tri
 from grader.errors import TaskError
 from grader.formats.task_file import load_task
 
@@ -95,6 +97,21 @@ def test_values_come_from_files_beside_the_task(tmp_path: Path) -> None:
     assert case.environment == {"V": b'{"a": [1, 2]}'}
     assert case.stdout is not None
     assert case.stdout.to_plain()["any_of"][1] == {"not": {"json": '{"a":[1,2]}'}}  # type: ignore[index]
+
+
+def test_numbers_that_are_expected_are_exact_however_many_digits_they_have(tmp_path: Path) -> None:
+    case = first_case(
+        tmp_path,
+        "{stdout: {json: [0.12345678901234567890123, 1e400]}, "
+        "stderr: {tokens: '1', float_absolute: 0.00000000000000000001}, limits: {cpu_time_s: 1.00000000000000000001}}",
+    )
+    assert case.stdout is not None
+    assert case.stderr is not None
+    assert case.stdout.match(Captured.whole(b"[0.12345678901234567890123, 1e400]")).value is Tri.TRUE
+    assert case.stdout.match(Captured.whole(b"[0.12345678901234568, 1e400]")).value is Tri.FALSE
+    assert case.stderr.match(Captured.whole(b"1.00000000000000000001")).value is Tri.TRUE
+    assert case.stderr.match(Captured.whole(b"1.000000000000000000011")).value is Tri.FALSE
+    assert case.limits.cpu_time_s == 1
 
 
 def test_json_null_is_a_value(tmp_path: Path) -> None:
