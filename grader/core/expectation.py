@@ -29,11 +29,19 @@ class Expectation(Value):
 
     def leaves(self) -> tuple[Condition, ...]:
         """All leaf conditions, from left to right."""
-        return tuple(leaf for condition in self.conditions for leaf in condition.leaves())
+        return self._leaves
 
     def programs(self) -> tuple[ProgramBehaves, ...]:
         """The `ProgramBehaves` leaves, in the order of the plan; equal ones once: they share runs."""
-        programs = (leaf for leaf in self.leaves() if isinstance(leaf, ProgramBehaves))
+        return self._programs
+
+    @cached_property
+    def _leaves(self) -> tuple[Condition, ...]:
+        return tuple(leaf for condition in self.conditions for leaf in condition.leaves())
+
+    @cached_property
+    def _programs(self) -> tuple[ProgramBehaves, ...]:
+        programs = (leaf for leaf in self._leaves if isinstance(leaf, ProgramBehaves))
         return tuple({program.fingerprint: program for program in programs}.values())
 
 

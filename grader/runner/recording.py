@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -32,12 +33,13 @@ class Recording:
         self._keep_files = keep_files
         self._writer: RecordWriter | None = None
 
-    def begin(self, assignment: Assignment, facts: RecordFacts) -> tuple[Recorder, int | None]:
-        """Where the runs of an assignment go, and its number in the record. The first one begins the record."""
+    def begin(self, assignment: Assignment, facts: Callable[[], RecordFacts]) -> tuple[Recorder, int | None]:
+        """Where the runs of an assignment go, and its number in the record. The first one begins the record, with
+        `facts`."""
         if self.folder is None:
             return Recorder(), None
         if self._writer is None:
-            self._writer = RecordWriter.create(self.folder, facts)
+            self._writer = RecordWriter.create(self.folder, facts())
         entry = self._writer.begin(_header(assignment, keep_files=self._keep_files))
         return _EntryRecorder(self._writer, entry), entry
 

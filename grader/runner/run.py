@@ -65,7 +65,7 @@ class _Queue:
     compiled_well: bool = False
     compile_attempts: int = 0
     will_not_compile: bool = False
-    lock: anyio.Lock = field(default_factory=anyio.Lock)
+    lock: anyio.Lock = field(default_factory=lambda: anyio.Lock(fast_acquire=True))
 
 
 async def execute(

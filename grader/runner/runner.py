@@ -302,10 +302,11 @@ class Runner:
     async def _in_force(self, profile: LoadedProfile) -> ProfileInForce:
         """The profile with its image, which is built at most once."""
         key = (profile.name, profile.file)
-        async with self._image_lock:
-            if key not in self._images:
-                self._images[key] = await image_of(profile, self._opened(), self._watcher.image_step)
-            return self._images[key]
+        if key not in self._images:
+            async with self._image_lock:
+                if key not in self._images:
+                    self._images[key] = await image_of(profile, self._opened(), self._watcher.image_step)
+        return self._images[key]
 
     def _plan(self, task: Task, profiles: Sequence[ProfileInForce]) -> Plan:
         """The plan; the last one is kept, because most submissions of a stream have the same task. Raises TaskError."""
@@ -322,7 +323,7 @@ class Runner:
         return plan
 
     async def _begun(self, assignment: Assignment, rules: Rules) -> Graded:
-        recorder, entry = self._recording.begin(assignment, self._facts())
+        recorder, entry = self._recording.begin(assignment, self._facts)
         return await self._graded(assignment, rules, recorder, entry)
 
     async def _graded(self, assignment: Assignment, rules: Rules, recorder: Recorder, entry: int | None) -> Graded:
