@@ -85,25 +85,26 @@ class _Gate:
 
     def _is_possible(self) -> bool | None:
         """A matching of pairs that can have been in order; records that may be of one execution need one gate."""
-        last_end: dict[int, int] = {}
+        latest: dict[int, list[tuple[int, int]]] = {}
         for action in self.actions:
-            group = self.evidence.group[action]
-            last_end[group] = max(last_end.get(group, -FAR), self.spans[action].end)
+            ends = latest.setdefault(self.evidence.group[action], [])
+            # The two latest are enough: a record cannot be its own gate, so for each the last of the others counts.
+            ends[:] = sorted((*ends, (self.spans[action].end, action)), reverse=True)[:2]
         if len(self.both) == 0:
-            ends = sorted(end + self.tolerance for end in last_end.values())
-            return _pairs_up(ends, sorted(self.spans[gate].start for gate in self.gates), strict=False)
-        # A call with both names cannot be its own gate.
-        if len(last_end) * len(self.gates) > self.budget:
+            last_ends = sorted(ends[0][0] + self.tolerance for ends in latest.values())
+            return _pairs_up(last_ends, sorted(self.spans[gate].start for gate in self.gates), strict=False)
+        if len(latest) * len(self.gates) > self.budget:
             return None
-        accepted = [
-            [
-                gate
-                for gate in self.gates
-                if self.spans[gate].start <= end + self.tolerance and self.evidence.group[gate] != group
-            ]
-            for group, end in last_end.items()
-        ]
+        accepted = [[gate for gate in self.gates if self._may_precede(gate, ends)] for ends in latest.values()]
         return self._all_assigned(accepted)
+
+    def _may_precede(self, gate: int, ends: Sequence[tuple[int, int]]) -> bool:
+        """Whether a gate may come before one of these actions, (end, index) each, that is not the gate itself.
+
+        Two records that may be of one execution may be two: a gate among the records of the action is one for it.
+        """
+        start = self.spans[gate].start - self.tolerance
+        return any(start <= end and action != gate for end, action in ends)
 
     def _all_assigned(self, accepted: Sequence[Sequence[int]]) -> bool:
         return 0 not in most_assigned([1] * len(accepted), accepted, len(self.spans))

@@ -84,6 +84,20 @@ TABLE: list[tuple[str, ToolsPayload | Observation, int, Tri, ReasonCode | None]]
     ),
     ("a call of both names is not its own gate", payload(call(["send", "confirm"], span=(0, 1))), 0, F, R.TOOL_ORDER),
     (
+        "a call of both names, and a record that may be of it or of its gate",
+        payload(confirm(0, 1, "a"), call(["send", "confirm"], span=(1, 2), key="b", same="a")),
+        0,
+        U,
+        R.ORDER_OVERLAP,
+    ),
+    (
+        "the same, and the gate would have come too late",
+        payload(call(["send", "confirm"], span=(0, 1), key="a"), confirm(2, 3, "b", same="a")),
+        0,
+        F,
+        R.TOOL_ORDER,
+    ),
+    (
         "an edge of the conversation",
         payload(call("confirm", key="a"), call("send", key="b"), edges=[("a", "b")]),
         0,
