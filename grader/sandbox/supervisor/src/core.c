@@ -49,15 +49,10 @@ static void answer_open(struct core *core, const struct message *message)
         close(fd);
 }
 
-static void close_all(int *fds, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (fds[i] >= 0)
-            close(fds[i]);
-}
-
 static void take_message(struct core *core, const struct message *message, int *fds)
 {
+    if (message->kind != M_START && fds[0] >= 0)
+        core_fatal(core, FATAL_PROTOCOL, 0, "descriptors that nobody asked for"); /* not closed: see message_receive */
     switch (message->kind) {
     case M_OPEN:
         answer_open(core, message);
@@ -66,7 +61,7 @@ static void take_message(struct core *core, const struct message *message, int *
         if (core->state != CORE_IDLE)
             core_fatal(core, FATAL_PROTOCOL, 0, "a run while another one is on");
         run_start(core, message, fds);
-        return; /* run_start owns the descriptors */
+        break;
     case M_KILL:
         if (core->state == CORE_RUNNING && (message->number == KILL_STDOUT || message->number == KILL_STDERR || message->number == KILL_CANCELLED))
             run_stop(core, (enum killed_for)message->number);
@@ -79,7 +74,6 @@ static void take_message(struct core *core, const struct message *message, int *
     default:
         core_fatal(core, FATAL_PROTOCOL, 0, "the front sent an unknown message");
     }
-    close_all(fds, START_FDS_COUNT);
 }
 
 static void read_front(struct core *core)

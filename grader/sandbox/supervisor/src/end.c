@@ -259,6 +259,10 @@ static void hand_ended(struct core *core, int status)
         return;
     }
     core->result[R_SCRUB_NS] = now_ns() - core->hand_ns;
+    if (!nobody_left(core)) { /* it makes no processes; one that what it read has taken over might */
+        kill_run(core);
+        failed = 1;
+    }
     finish(core, 1, failed);
 }
 

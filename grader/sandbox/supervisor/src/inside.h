@@ -33,6 +33,7 @@ struct message {
 /* The descriptors that come with M_START, in this order; then those of start_extra that are said to come. */
 enum start_fd { FD_STDIN, FD_STDOUT, FD_STDERR, FD_STDOUT_READ, FD_STDERR_READ, FD_EXTRA, START_FDS_COUNT = FD_EXTRA + 2 };
 enum start_extra { START_STRINGS_FD = 1, START_HAND_FD = 2 }; /* strings that do not fit into the message are a file */
+#define STRINGS_SEALS (F_SEAL_WRITE | F_SEAL_SHRINK | F_SEAL_GROW) /* nobody can change it while we read it */
 
 struct strings { /* arguments, environment and output files of a run, each ended by NUL */
     int fd;             /* -1: they are these: */

@@ -6,7 +6,8 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
-#include <unistd.h>
+
+#define SENT_FDS_MAX 253 /* SCM_MAX_FD of the kernel */
 
 int message_send(int fd, const struct message *message, const int *fds, size_t count)
 {
@@ -35,12 +36,15 @@ int message_send(int fd, const struct message *message, const int *fds, size_t c
     return sent == (ssize_t)sizeof *message ? 0 : -1;
 }
 
+/* There is room for as many descriptors as a message can have, so that the kernel closes none of them for us, and what breaks
+ * the rules is not closed here either: to close a socket can take as long as whoever opened it likes (SO_LINGER). After -1 the
+ * caller ends, and an end does not wait for that. */
 int message_receive(int fd, struct message *message, int *fds, size_t most)
 {
     struct iovec part = {message, sizeof *message};
     union {
         struct cmsghdr align;
-        char bytes[CMSG_SPACE(sizeof(int) * START_FDS_COUNT)];
+        char bytes[CMSG_SPACE(sizeof(int) * SENT_FDS_MAX)];
     } control;
     struct msghdr header = {.msg_iov = &part, .msg_iovlen = 1, .msg_control = control.bytes, .msg_controllen = sizeof control.bytes};
     for (size_t i = 0; i < most; i++)
@@ -56,23 +60,13 @@ int message_receive(int fd, struct message *message, int *fds, size_t most)
         if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_RIGHTS)
             continue;
         size_t count = (c->cmsg_len - CMSG_LEN(0)) / sizeof(int);
-        for (size_t i = 0; i < count; i++) {
-            int received;
-            memcpy(&received, CMSG_DATA(c) + i * sizeof(int), sizeof(int));
-            if (taken < most)
-                fds[taken++] = received;
-            else
-                close(received);
-        }
+        if (count > most - taken)
+            return -1;
+        memcpy(fds + taken, CMSG_DATA(c), count * sizeof(int));
+        taken += count;
     }
-    int whole = got == (ssize_t)sizeof *message && !(header.msg_flags & (MSG_TRUNC | MSG_CTRUNC));
-    if (!whole || message->text_bytes > TEXT_MAX) {
-        for (size_t i = 0; i < taken; i++) {
-            close(fds[i]);
-            fds[i] = -1;
-        }
+    if (got != (ssize_t)sizeof *message || (header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) || message->text_bytes > TEXT_MAX)
         return -1;
-    }
     message->text[TEXT_MAX - 1] = 0;
     return 1;
 }

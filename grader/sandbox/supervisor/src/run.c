@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -69,8 +70,24 @@ static pid_t start_child(struct child_plan *plan)
     return pid;
 }
 
+/* Whether the descriptors of a start are what they are said to be: as many as announced, pipes, and strings in a file
+ * that nobody can change. The front is not trusted: what it could open elsewhere (a folder of root's) must not be given to the
+ * run, and what can hold us up when it is closed (a socket) must never be closed by us. */
+static int are_what_they_should(const struct message *message, const int *fds)
+{
+    struct stat s;
+    int strings = message->number & START_STRINGS_FD ? FD_EXTRA : -1;
+    int count = FD_EXTRA + (strings >= 0) + ((message->number & START_HAND_FD) != 0);
+    for (int i = 0; i < count; i++)
+        if (fds[i] < 0 || (i == strings ? fcntl(fds[i], F_GET_SEALS) != STRINGS_SEALS : fstat(fds[i], &s) != 0 || !S_ISFIFO(s.st_mode)))
+            return 0;
+    return count == START_FDS_COUNT || fds[count] < 0;
+}
+
 void run_start(struct core *core, const struct message *message, int *fds)
 {
+    if (!are_what_they_should(message, fds))
+        core_fatal(core, FATAL_PROTOCOL, 0, "a run without its descriptors");
     memcpy(core->request, message->field, sizeof core->request);
     for (int i = 0; i < R_FIELDS; i++)
         core->result[i] = 0;
@@ -83,9 +100,6 @@ void run_start(struct core *core, const struct message *message, int *fds)
     core->err_read = fds[FD_STDERR_READ];
     core->main = 0;
     core->main_ended = core->limit_hit_told = 0;
-    for (int i = 0; i < extra; i++)
-        if (fds[i] < 0)
-            core_fatal(core, FATAL_PROTOCOL, 0, "a run without its descriptors");
     if (core->request[Q_CPU_NS] > UINT64_MAX / 4 || core->request[Q_WALL_NS] > UINT64_MAX / 4)
         core_fatal(core, FATAL_PROTOCOL, 0, "a limit out of range"); /* the front has checked it; it is not trusted */
     int work = core->mounts.fd[core->mounts.work];

@@ -113,14 +113,14 @@ static void run_data(struct front *front, const struct frame *frame)
 
 static int strings_as_file(struct front *front)
 {
-    int fd = memfd_create("strings", MFD_CLOEXEC);
+    int fd = memfd_create("strings", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     for (uint64_t at = 0; fd >= 0 && at < front->strings_have;) {
         ssize_t written = write(fd, front->strings + at, (size_t)(front->strings_have - at));
         if (written <= 0)
             return -1;
         at += (uint64_t)written;
     }
-    return fd;
+    return fcntl(fd, F_ADD_SEALS, STRINGS_SEALS) == 0 ? fd : -1;
 }
 
 /* A pipe of which our end does not block and the program's does. */
