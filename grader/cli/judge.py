@@ -74,4 +74,12 @@ def judge(  # noqa: PLR0913, PLR0917 - the options of the command line
         reuse=reuse,
         record=RecordChoice(record, keeps_one=not no_record),
     )
-    return judge_request(request, console, Output(console, report_format, tuple(output or ()), show_all or verbose))
+    reports = Output(
+        console,
+        report_format,
+        tuple(output or ()),
+        show_all or verbose,
+        inputs=(task, conversation),
+        evidence=request.traces or (),
+    )
+    return judge_request(request, console, reports)

@@ -17,6 +17,7 @@ from grader.reports.json import json_report, jsonl_report
 from grader.reports.junit import junit_report
 from grader.reports.markdown import markdown_report
 from grader.reports.text import TextOptions, text_report
+from grader.store.folder import HEADER, JOURNAL
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,10 @@ class Output:
     format: str = "text"
     files: tuple[Path, ...] = ()
     show_all: bool = False
+    inputs: tuple[Path | str | None, ...] = ()
+    """What the command reads, as it was named: no report may take its place."""
+    evidence: tuple[Path | str, ...] = ()
+    """Inputs of which, if they are folders, every file is read: no report may stand in them either."""
 
     def __post_init__(self) -> None:
         """Check formats and files."""
@@ -60,6 +65,8 @@ class Output:
                 )
             if not file.parent.is_dir():
                 raise UsageError("there is no such folder", where=Place(str(file.parent)), hint="make it first")
+            _check_apart(file, (*self.inputs, *self.evidence))
+            _check_outside(file, self.evidence)
 
     def write(self, items: Sequence[Item], *, also: Sequence[int] = (), wall_time_s: float | None = None) -> int:
         """Write all reports; the exit code that follows from the items and from `also`."""
@@ -83,6 +90,34 @@ def exit_code(items: Sequence[Item], also: Sequence[int] = ()) -> int:
         exit_codes.of_verdict(item.verdict.value) if isinstance(item, Grading) else exit_codes.USAGE for item in items
     ]
     return exit_codes.strongest([*codes, *also])
+
+
+def _check_apart(file: Path, inputs: Sequence[Path | str | None]) -> None:
+    """Raises UsageError for a report that would take the place of an input, or of a part of a record."""
+    place = file.parent.resolve() / file.name
+    for named in inputs:
+        given = Path(named) if named is not None else None
+        if given is not None and place in (given.parent.resolve() / given.name, given.resolve()):
+            raise UsageError("the report would replace what is read", where=Place(str(file)), hint="name another file")
+
+
+def _check_outside(file: Path, evidence: Sequence[Path | str]) -> None:
+    """Raises UsageError for a report inside a record, or inside a folder whose files are all read as evidence."""
+    place = file.parent.resolve() / file.name
+    for named in evidence:
+        if Path(named).is_dir() and place.is_relative_to(Path(named).resolve()):
+            raise UsageError(
+                "the report would stand among the evidence, and be read as such the next time",
+                where=Place(str(file)),
+                hint="name a file outside of it",
+            )
+    for folder in (place.parent, place.parent.parent):
+        if (folder / HEADER).is_file() and (folder / JOURNAL).is_file():
+            raise UsageError(
+                "the report would be written into a record, which is never changed",
+                where=Place(str(file)),
+                hint="name a file outside of it",
+            )
 
 
 def _write_file(file: Path, report: str) -> None:

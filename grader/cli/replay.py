@@ -31,7 +31,7 @@ def replay(  # noqa: PLR0913, PLR0917 - the options of the command line
     from grader.store import find_record
 
     console = Console(color=color, quiet=quiet, verbose=verbose)
-    reports = Output(console, report_format, tuple(output or ()), show_all)
+    reports = Output(console, report_format, tuple(output or ()), show_all, inputs=(task,))
     folder = find_record(record)
     items: list[Item] = []
     for graded in replay_record(folder, task):

@@ -74,4 +74,5 @@ def run(  # noqa: PLR0913, PLR0917 - the options of the command line
         runtimes=runtimes,
     )
     files = tuple(output or ())
-    return run_request(request, console, Output(console, report_format, files, show_all))
+    inputs = (task, each, *request.submissions)
+    return run_request(request, console, Output(console, report_format, files, show_all, inputs=inputs))

@@ -55,4 +55,12 @@ def score(  # noqa: PLR0913, PLR0917 - the options of the command line
         retain_content=not no_content,
         record=RecordChoice(record, keeps_one=not no_record),
     )
-    return score_request(request, console, Output(console, report_format, tuple(output or ()), show_all or verbose))
+    reports = Output(
+        console,
+        report_format,
+        tuple(output or ()),
+        show_all or verbose,
+        inputs=(task, conversation),
+        evidence=request.evidence,
+    )
+    return score_request(request, console, reports)
