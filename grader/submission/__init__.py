@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from grader.core.submission_files import SubmissionFile, submission_digest
+from grader.core.trace_content import storable
 from grader.submission.collecting import Collector, SubmissionLimits
 from grader.submission.folders import read_file, read_folder, with_opened
 from grader.submission.tar_archives import read_tar
@@ -58,13 +59,14 @@ class Submission:
     """What was found and left out, in words: litter of desktops and version control, folders without files."""
 
     def __post_init__(self) -> None:
-        """Names are checked however the submission came about."""
+        """Names are checked however the submission came about; its own is made one that a record can hold."""
+        object.__setattr__(self, "name", storable(self.name))
         collector = Collector(self.name, SubmissionLimits())
         for file in self.files:
             collector.claim(file.path)
         if not self.files:
             raise collector.refused("there is no file in it", "a submission has at least one file")
-        if self.entry is not None and self.entry.encode() not in {file.path for file in self.files}:
+        if self.entry is not None and _as_path(self.entry) not in {file.path for file in self.files}:
             raise collector.refused(f"its entry point {self.entry!r} is not among its files", "name one of its files")
 
     @cached_property
@@ -136,6 +138,14 @@ class Submission:
         elif kind is not None:
             wrapper = os.fsencode(source.name[: -len(kind)])
         return cls(collector.finish(wrapper), shown, language, entry, tuple(collector.ignored))
+
+
+def _as_path(entry: str) -> bytes:
+    """The path as bytes; half a character that stands for no byte becomes text that is the path of no file."""
+    try:
+        return entry.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return storable(entry).encode()
 
 
 def _archive_kind(path: Path) -> str | None:
