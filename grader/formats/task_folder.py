@@ -63,7 +63,8 @@ class TaskFolder:
             raise ValueError(f"the folder {folder!r} cannot be read: {error.strerror}") from error
         for entry in entries:
             if not entry.isprintable():
-                raise ValueError(f"the folder {folder!r} has a file whose name is not plain UTF-8: {entry!r}")
+                where = f"the folder {folder!r}" if folder else "the task's folder"
+                raise ValueError(f"{where} has a file whose name is not UTF-8, or cannot be printed: {entry!r}")
         return entries
 
     def _inside(self, name: str) -> Path:

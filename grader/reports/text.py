@@ -247,10 +247,22 @@ def _next(item: Grading, *, one_of_several: bool) -> list[str]:
 
 
 def shell_word(text: str) -> str:
-    """`text` as one word of a shell command, harmless to look at."""
-    shown = safe_line(text)
+    """`text` as one word of a shell command, harmless to look at; bytes that cannot be shown are written `$'\\xFF'`."""
+    shown = safe_line(text, len(text))
+    if shown != text:
+        return "$'" + "".join(_in_dollar_quotes(char) for char in text) + "'"
     plain = all(char.isalnum() or char in "@%+=:,./-_" for char in shown) and shown != ""
     return shown if plain else "'" + shown.replace("'", "'\"'\"'") + "'"
+
+
+def _in_dollar_quotes(char: str) -> str:
+    if char in "\\'":
+        return f"\\{char}"
+    if safe_line(char) == char:
+        return char
+    stands_for_a_byte = "\udc80" <= char <= "\udcff"
+    data = char.encode("utf-8", "surrogateescape" if stands_for_a_byte else "surrogatepass")
+    return "".join(f"\\x{byte:02X}" for byte in data)
 
 
 def _duration(seconds: float) -> str:
