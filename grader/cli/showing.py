@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from grader.cli.console import Console
 from grader.cli.items import as_item
 from grader.core.agent_tasks import asks_for_traces
+from grader.core.outcomes import BoxSeen
 from grader.errors import Place, UsageError
 from grader.reports.grading import Grading, rows
 from grader.reports.sanitize import safe_line
@@ -96,3 +97,15 @@ def _about_entry(entry: RecordedEntry) -> Iterator[str]:
         yield f"submission  {safe_line(entry.submission.name)}  {entry.submission.digest}"
     for profile in entry.profiles:
         yield f"profile     {safe_line(profile.name)}  {safe_line(profile.image_id)}"
+    outcomes = [run.outcome for run in entry.runs if run.outcome is not None]
+    yield from _about_boxes([outcome.box for outcome in outcomes if outcome.box is not None])
+
+
+def _about_boxes(boxes: Sequence[BoxSeen]) -> Iterator[str]:
+    """What was seen in the boxes of an entry's runs before any program was in them."""
+    networks = {(box.interfaces, box.routes) for box in boxes}
+    for interfaces, routes in sorted(networks):
+        routes_text = "no route" if routes == 0 else f"{routes} route{'s' if routes > 1 else ''}"
+        yield f"network     {safe_line(', '.join(interfaces)) or 'no interface'}; {routes_text}"
+    for lacking in sorted({lacking for box in boxes for lacking in box.not_enforced}):
+        yield f"not enforced: {safe_line(lacking)}"

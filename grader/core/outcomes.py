@@ -143,6 +143,19 @@ class TraceOutcome(BaseModel):
     """The bound beyond which nothing more was taken, in words; empty if it was not met."""
 
 
+class BoxSeen(BaseModel):
+    """What the box of a run was, read from inside it before a program was in it."""
+
+    model_config = _FROZEN
+
+    interfaces: tuple[str, ...] = ()
+    """The network interfaces, by name. `lo` alone is no network; some kernels add tunnels, which are down."""
+    routes: int = 0
+    """How many network routes there were."""
+    not_enforced: tuple[str, ...] = ()
+    """What the engine did not enforce for this box, in words."""
+
+
 class RunOutcome(BaseModel):
     """A run that took place: the exact command, what it did, and what came out."""
 
@@ -158,3 +171,5 @@ class RunOutcome(BaseModel):
     files: tuple[FileOutcome, ...] = ()
     traces: TraceOutcome | None = None
     """What it sent to its trace endpoint; None if the profile gives it none."""
+    box: BoxSeen | None = None
+    """What its box was; None if that was not recorded."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+import sys
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,8 +16,11 @@ import docker
 import pytest
 
 from grader import Graded, Runner, Submission, Task
+from grader.core.observation import Observation, ProgramRuns
+from grader.core.outcomes import BoxSeen
 from grader.sandbox.base import ISOLATIONS, Isolation
 from grader.sandbox.docker.engine import Engine
+from grader.store import open_record
 
 from .packages import PACKAGES, RUNTIMES, Entry, Expected, clean_run, entries, packages
 
@@ -58,6 +62,22 @@ def test_the_document_names_every_entry_and_package() -> None:
 @pytest.mark.timeout(900)
 async def test_the_first_program_of_each_package(listening: socket.socket, tmp_path: Path) -> None:
     await _check("submission", [entries(package)[0] for package in packages()], listening, tmp_path)
+
+
+@pytest.mark.docker
+async def test_the_network_of_every_run_is_in_its_record(tmp_path: Path) -> None:
+    """What H03 asks for beside its verdict: a reader of the record sees that there was no network."""
+    (entry,) = entries(PACKAGES / "H03-network")
+    async with Runner(record=tmp_path / "record") as runner:
+        graded = await runner.grade(entry.task, Submission.from_path(entry.submission))
+    (recorded,) = open_record(tmp_path / "record")
+    boxes = [run.outcome.box for run in recorded.runs if run.outcome is not None]
+    assert boxes == [BoxSeen(interfaces=("lo",))] * 2
+    assert graded.observation is not None
+    assert _networks(graded.observation) == {("lo", 0)}
+    command = [sys.executable, "-c", "from grader.cli.app import main; main()", "show", str(tmp_path / "record")]
+    shown = await anyio.run_process(command)
+    assert b"network     lo; no route\n" in shown.stdout
 
 
 @pytest.mark.docker
@@ -129,8 +149,11 @@ def _was_starved(graded: Graded) -> bool:
 
 
 def _differences(name: str, graded: Graded, expected: Expected) -> list[str]:
-    if graded.verdict is None:
+    if graded.verdict is None or graded.observation is None:
         return [f"{name}: refused: {graded.error}"]
+    networks = _networks(graded.observation)
+    if networks - {("lo", 0)}:  # that some kernels have tunnels, too, is in the record; here there are none
+        return [f"{name}: ran with the network {networks}"]
     verdict = graded.verdict
     reasons = tuple(finding.code.value for finding in verdict.findings)
     text = f"{verdict.rationale} {' '.join(str(finding) for finding in verdict.findings)}"
@@ -142,6 +165,14 @@ def _differences(name: str, graded: Graded, expected: Expected) -> list[str]:
     if expected.says not in text:
         return [f"{name}: {expected.says!r} is not said, but: {text}"]
     return []
+
+
+def _networks(observation: Observation) -> set[tuple[str, int]]:
+    """Interfaces and number of routes of every box that a run took place in, as the observation has them."""
+    assert isinstance(observation.payload, ProgramRuns)
+    outcomes = [run.outcome for run in observation.payload.runs if run.outcome is not None]
+    boxes = [outcome.box for outcome in outcomes]
+    return {("unknown", -1) if box is None else (" ".join(box.interfaces), box.routes) for box in boxes}
 
 
 @asynccontextmanager

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from grader.core.outcomes import BoxSeen
 from grader.sandbox.docker.policy import (
     CAPABILITY_MASK,
     HOST_NAME,
@@ -60,6 +61,13 @@ def assess(policy: BoxPolicy, facts: Mapping[str, bytes | None]) -> Assessment:
 def differences(policy: BoxPolicy, facts: Mapping[str, bytes | None]) -> list[str]:
     """In which ways a box is not what its policy asks for; empty if it may be used."""
     return assess(policy, facts).differences
+
+
+def box_seen(assessment: Assessment, facts: Mapping[str, bytes | None]) -> BoxSeen:
+    """What of a box is recorded with every run in it."""
+    return BoxSeen(
+        interfaces=tuple(sorted(_interfaces(facts))), routes=_routes(facts), not_enforced=tuple(assessment.not_enforced)
+    )
 
 
 def _assess_privileges(found: Assessment, facts: Mapping[str, bytes | None]) -> None:
@@ -120,16 +128,14 @@ def _assess_folder(found: Assessment, folder: FolderInMemory, mount: _Mount) -> 
 
 
 def _assess_network(found: Assessment, facts: Mapping[str, bytes | None]) -> None:
-    table = _text(facts, "/proc/net/dev")
-    interfaces = {line.split(":")[0].strip() for line in table.splitlines() if ":" in line}
+    interfaces, routes = set(_interfaces(facts)), _text(facts, "/proc/net/route").splitlines()
     if not interfaces:
         found.differences.append("the network interfaces are unknown")
     for name in sorted(interfaces - {"lo"} - _TUNNELS):
         found.differences.append(f"there is a network interface {name}")
-    routes = _text(facts, "/proc/net/route").splitlines()
     if not routes:
         found.differences.append("the network routes are unknown")
-    if any(line.strip() for line in routes[1:]):
+    if _routes(facts) > 0:
         found.differences.append("there is a network route")
 
 
@@ -179,6 +185,14 @@ def _assess_number(found: Assessment, what: str, actual: float | None, asked: in
 
 
 # ---- reading the facts ----------------------------------------------------------------------------------------------
+
+
+def _interfaces(facts: Mapping[str, bytes | None]) -> list[str]:
+    return [line.split(":")[0].strip() for line in _text(facts, "/proc/net/dev").splitlines() if ":" in line]
+
+
+def _routes(facts: Mapping[str, bytes | None]) -> int:
+    return sum(1 for line in _text(facts, "/proc/net/route").splitlines()[1:] if line.strip())
 
 
 @dataclass(frozen=True, slots=True)

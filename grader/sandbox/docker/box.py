@@ -17,10 +17,11 @@ from typing import TypeVar
 
 import anyio
 
+from grader.core.outcomes import BoxSeen
 from grader.core.reasons import ReasonCode
 from grader.errors import SandboxError
 from grader.sandbox.base import Ear, Failed
-from grader.sandbox.docker.assessment import assess
+from grader.sandbox.docker.assessment import assess, box_seen
 from grader.sandbox.docker.box_runs import BoxInvocation, BoxReport, NoBoxError, Tree
 from grader.sandbox.docker.connection import Stream
 from grader.sandbox.docker.engine import Engine
@@ -71,8 +72,8 @@ class Box:
         """The CPUs it is bound to."""
         self.uses = 0
         """How many runs it has served."""
-        self.not_enforced: tuple[str, ...] = ()
-        """What the engine could not enforce for it, in words."""
+        self.seen = BoxSeen()
+        """What was seen inside before the first run; it goes into the record with every run."""
         self.hello: Hello | None = None
         """What the supervisor said of the box."""
 
@@ -157,7 +158,7 @@ class Box:
         except BaseException:
             await self.close()
             raise
-        report = report_of(asked, result)
+        report = report_of(asked, result, self.seen)
         if self._has_grown(result.numbers["memory_before_bytes"]):
             report = replace(report, box_is_as_new=False)
         return report
@@ -184,11 +185,12 @@ class Box:
             self.hello = hello = await self._talk.hello()
         except TalkOverError as error:
             raise NoBoxError(Failed(ReasonCode.BOX_LOST, f"the box did not begin: {error}", retryable=True)) from error
-        assessment = assess(policy, {**dict.fromkeys(hello.errors), **hello.files})
+        facts = {**dict.fromkeys(hello.errors), **hello.files}
+        assessment = assess(policy, facts)
         if assessment.differences:
             detail = "the box is not what was asked for: " + "; ".join(assessment.differences)
             raise NoBoxError(Failed(ReasonCode.BOX_LOST, detail, retryable=False))
-        self.not_enforced = tuple(assessment.not_enforced)
+        self.seen = box_seen(assessment, facts)
 
     def _has_grown(self, memory_bytes: int | None) -> bool:
         """Whether more stayed in the box from its earlier runs than may be passed on to another submission."""
@@ -203,7 +205,7 @@ class Box:
         if not is_out_of_memory(loss) or counters is None:
             raise BoxLostError(loss)
         seen = (counters.stdout_bytes or 0, counters.stderr_bytes or 0)
-        outcome = out_of_memory_outcome(asked, counters.memory_limit_hits or 0, passed_ns, seen)
+        outcome = out_of_memory_outcome(asked, counters.memory_limit_hits or 0, passed_ns, seen, self.seen)
         return BoxReport(outcome, box_is_usable=False, box_is_as_new=False)
 
     async def _loss(self, why: str, *, has_begun: bool) -> BoxLoss:

@@ -7,7 +7,7 @@ from typing import Literal, cast
 
 from grader.core.captured import Captured
 from grader.core.endings import E2BIG
-from grader.core.outcomes import FileOutcome, Measures, RunOutcome, StopCause, StreamOutcome
+from grader.core.outcomes import BoxSeen, FileOutcome, Measures, RunOutcome, StopCause, StreamOutcome
 from grader.core.reasons import ReasonCode
 from grader.core.submission_files import SubmissionFile
 from grader.sandbox.base import Failed
@@ -68,8 +68,8 @@ def too_long_to_send(asked: BoxInvocation) -> BoxReport | None:
     return BoxReport(_outcome(asked, measures, nothing, nothing))
 
 
-def report_of(asked: BoxInvocation, result: RunResult) -> BoxReport:
-    """What came of a run, from what the supervisor says of the run."""
+def report_of(asked: BoxInvocation, result: RunResult, box: BoxSeen | None = None) -> BoxReport:
+    """What came of a run in a box, from what the supervisor says of the run."""
     is_usable = result.box_usable and result.numbers["scrub"] != _SCRUB_NOT_CLEAN
     as_new = is_usable and not result.numbers["oom_kills"] and not result.numbers["survivors"]
     outcome = _not_run(result)
@@ -81,18 +81,20 @@ def report_of(asked: BoxInvocation, result: RunResult) -> BoxReport:
         # More than a compile may leave: the same to the program as a file over its limit.
         measures = measures.model_copy(update={"stopped_for": measures.stopped_for or "file_size"})
     files = tuple(found for file in result.files if (found := file_outcome(file)) is not None)
-    outcome = _outcome(asked, measures, _stream(result.stdout), _stream(result.stderr), files)
+    outcome = _outcome(asked, measures, _stream(result.stdout), _stream(result.stderr), files, box)
     return BoxReport(outcome, kept if asked.keeps_work else None, is_usable, as_new)
 
 
-def out_of_memory_outcome(asked: BoxInvocation, hits: int, wall_time_ns: int, seen: tuple[int, int]) -> RunOutcome:
+def out_of_memory_outcome(
+    asked: BoxInvocation, hits: int, wall_time_ns: int, seen: tuple[int, int], box: BoxSeen | None = None
+) -> RunOutcome:
     """The outcome of a run whose supervisor was killed for memory at the box's own limit; `seen`: bytes of each stream.
 
     What it had written is lost with the box; that does not matter, as the breached limit alone makes it false.
     """
     measures = Measures(wall_time_ns=wall_time_ns, oom_kills=1, memory_limit_hits=hits)
     stdout, stderr = (Captured(b"", total, UNKNOWN_SHA256) if total else Captured.whole(b"") for total in seen)
-    return _outcome(asked, measures, StreamOutcome(captured=stdout), StreamOutcome(captured=stderr))
+    return _outcome(asked, measures, StreamOutcome(captured=stdout), StreamOutcome(captured=stderr), box=box)
 
 
 def measures_of(result: RunResult) -> Measures:
@@ -159,6 +161,7 @@ def _outcome(
     stdout: StreamOutcome,
     stderr: StreamOutcome,
     files: tuple[FileOutcome, ...] = (),
+    box: BoxSeen | None = None,
 ) -> RunOutcome:
     return RunOutcome(
         command=asked.command,
@@ -167,6 +170,7 @@ def _outcome(
         stdout=stdout,
         stderr=stderr,
         files=files,
+        box=box,
     )
 
 

@@ -221,7 +221,7 @@ class _Boxes:
             by_podman=self._by_podman,
         )
         box = await Box.open(self.host, policy, cpus, lambda: self._slots.give_back(cpus))
-        self.not_enforced.update(box.not_enforced)
+        self.not_enforced.update(box.seen.not_enforced)
         return box
 
 

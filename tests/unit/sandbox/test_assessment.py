@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from grader.sandbox.docker.assessment import assess, differences
+from grader.core.outcomes import BoxSeen
+from grader.sandbox.docker.assessment import assess, box_seen, differences
 from grader.sandbox.docker.policy import MIB, BoxImage, BoxPolicy
 
 POLICY = BoxPolicy(
@@ -82,6 +83,22 @@ V2 = {
 def test_a_box_as_asked_for_has_no_difference(facts: dict[str, bytes | None]) -> None:
     found = assess(POLICY, facts)
     assert (found.differences, found.not_enforced) == ([], [])
+
+
+def test_what_is_recorded_of_a_box_is_what_was_seen_in_it() -> None:
+    assert box_seen(assess(POLICY, V1), V1) == BoxSeen(interfaces=("lo",))
+    nothing_known = {**V1, "/proc/net/dev": None, "/proc/net/route": None}
+    assert box_seen(assess(POLICY, nothing_known), nothing_known) == BoxSeen()
+    network = {
+        **V1,
+        "/proc/net/dev": b"Inter-| Receive\n face |bytes\n    lo: 0 0\n  eth0: 5 0\n",
+        "/proc/net/route": b"Iface\tDestination\neth0\t00000000\neth0\t000011AC\n",
+        "/sys/fs/cgroup/pids/pids.max": None,
+    }
+    seen = box_seen(assess(POLICY, network), network)
+    assert seen == BoxSeen(
+        interfaces=("eth0", "lo"), routes=2, not_enforced=("the limit of processes cannot be read back",)
+    )
 
 
 def changed(name: str, old: str, new: str) -> dict[str, bytes | None]:
