@@ -13,7 +13,7 @@ from typing import cast
 import typer
 
 from grader.cli import clean, doctor, judge, lint, receive, replay, run, runtimes, score, show
-from grader.cli.console import Console, use_utf8, write
+from grader.cli.console import Console, use_streams, write
 from grader.cli.exit_codes import BUG, INTERRUPTED_BY, USAGE, of_error
 from grader.errors import GraderError
 from grader.reports.sanitize import safe_line
@@ -58,7 +58,7 @@ def main() -> None:
 
 def run_cli(arguments: Sequence[str]) -> int:
     """Run the command line with these arguments; its exit code. Every way in which a command can end is here."""
-    use_utf8()
+    use_streams()
     try:
         code: object = app(args=list(arguments), prog_name="grader", standalone_mode=False)
     except GraderError as error:

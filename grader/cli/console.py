@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TextIO, cast
 
-from grader.errors import GraderError, Problem, TaskError, UsageError
+from grader.errors import GraderError, PrerequisiteError, Problem, TaskError, UsageError
 from grader.reports.sanitize import safe_line
 
 if TYPE_CHECKING:
@@ -108,7 +108,8 @@ class Console:
         from rich.console import Console as RichConsole
         from rich.live import Live
 
-        console = RichConsole(file=sys.stderr, no_color=not self.progress_colored, highlight=False, markup=False)
+        terminal = cast("TextIO", _Forgiving(sys.stderr))
+        console = RichConsole(file=terminal, no_color=not self.progress_colored, highlight=False, markup=False)
         with Live(
             get_renderable=lambda: _region(lines()), console=console, refresh_per_second=8, transient=True
         ) as live:
@@ -135,21 +136,63 @@ def problem_lines(problems: Sequence[Problem], kind: str = "error") -> Iterator[
 
 
 def write(stream: TextIO, text: str) -> None:
-    """Write and flush; a reader that has gone away is no error of ours, and must not change the exit code."""
+    """Write and flush; a reader that has gone away is no error of ours, and must not change the exit code.
+
+    Raises PrerequisiteError if standard output takes nothing more (a full disk). What standard error does not take is
+    told to nobody: there is nowhere to tell it.
+    """
     try:
         stream.write(text)
         stream.flush()
-    except BrokenPipeError:
+    except OSError as error:
         # Python would complain again when it flushes at exit.
         with contextlib.suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if stream is sys.stdout and not isinstance(error, BrokenPipeError):
+            raise PrerequisiteError(
+                f"standard output cannot be written: {error.strerror}",
+                hint="write the report to a file with -o; of a run that was recorded, grader replay shows it again",
+            ) from error
 
 
-def use_utf8() -> None:
-    """Marks and excerpts are not ASCII; where a terminal cannot show them they are escaped instead of an error."""
+def use_streams() -> None:
+    """Give the process its three streams, in an encoding that never fails.
+
+    A stream that was closed before we began is /dev/null from here: nobody reads it, and its number must not become
+    that of a record's file. Marks and excerpts are not ASCII; where a terminal cannot show them they are escaped.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free, which is this one
+    closed = cast("Any", sys)  # to the type checker they are never None
+    if closed.stdout is None:
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - open to the end
+    if closed.stderr is None:
+        sys.stderr = open(2, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 - open to the end
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             cast("Any", stream).reconfigure(errors="backslashreplace")
+
+
+class _Forgiving:
+    """A terminal for progress that may be gone at any moment: what it does not take is lost, and nothing ends."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
 
 
 def _region(lines: Sequence[str]) -> Any:

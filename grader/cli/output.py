@@ -69,7 +69,10 @@ class Output:
             _check_outside(file, self.evidence)
 
     def write(self, items: Sequence[Item], *, also: Sequence[int] = (), wall_time_s: float | None = None) -> int:
-        """Write all reports; the exit code that follows from the items and from `also`."""
+        """Write all reports; the exit code that follows from the items and from `also`.
+
+        Raises PrerequisiteError for the first that could not be written, after all were tried.
+        """
         code = exit_code(items, also)
         look = TextOptions(
             color=self.console.result_colored and self.format == "text",
@@ -77,10 +80,18 @@ class Output:
             quiet=self.console.quiet,
         )
         ending = Ending(code, wall_time_s)
-        self.console.result(FORMATS[self.format](items, ending, look))
         plain = TextOptions(show_all=self.show_all)
-        for file in self.files:
-            _write_file(file, FORMATS[EXTENSIONS[file.suffix]](items, ending, plain))
+        failed: list[PrerequisiteError] = []
+        for file in (None, *self.files):
+            try:
+                if file is None:
+                    self.console.result(FORMATS[self.format](items, ending, look))
+                else:
+                    _write_file(file, FORMATS[EXTENSIONS[file.suffix]](items, ending, plain))
+            except PrerequisiteError as error:
+                failed.append(error)
+        if failed:
+            raise failed[0]
         return code
 
 
