@@ -57,6 +57,17 @@ def test_every_changed_byte_of_a_sealed_record_is_refused(tmp_path: Path, name: 
     assert refusal(folder) is None
 
 
+@pytest.mark.parametrize("key", ["chain", "verdicts"])
+@pytest.mark.parametrize("value", ["\\ud800", "ä", 1, None, True])
+def test_a_seal_with_anything_else_in_it_is_refused(tmp_path: Path, key: str, value: object) -> None:
+    path = write_record(tmp_path / "r") / "seal.json"
+    text = json.dumps({**json.loads(path.read_bytes()), key: value}, separators=(",", ":"))
+    path.write_text(text.replace("\\\\", "\\") + "\n")
+    error = refusal(path.parent)
+    assert error is not None
+    assert "is not a seal" in error.message
+
+
 def test_every_changed_byte_of_a_blob_is_refused(tmp_path: Path) -> None:
     folder = write_record(tmp_path / "r")
     blobs = sorted((folder / "blobs").iterdir())
