@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from grader.core.captured import Captured
 from grader.sandbox.supervisor.frames import (
@@ -30,8 +30,7 @@ from grader.sandbox.supervisor.frames import (
 from grader.sandbox.supervisor.requests import RunRequest
 
 
-@dataclass(frozen=True, slots=True)
-class StreamResult:
+class StreamResult(NamedTuple):
     """What a run wrote to stdout or stderr until its last process was dead."""
 
     captured: Captured
@@ -74,8 +73,7 @@ class Kept:
     skipped_count: int
 
 
-@dataclass(frozen=True)
-class RunResult:
+class RunResult(NamedTuple):
     """Everything the box says of one run: raw facts, no verdict. Nanoseconds, bytes; None: could not be read."""
 
     run_id: int

@@ -17,7 +17,7 @@ from typing import Final
 from grader.sandbox.supervisor.frames import (
     FILE_STATUSES,
     KINDS,
-    NEVER_UNKNOWN,
+    NEVER_UNKNOWN_PLACES,
     PORT_ENDS,
     RESULT_FIELDS,
     RESULT_NUMBERS,
@@ -52,6 +52,7 @@ PAYLOAD_MAX: Final = 65_536
 UNKNOWN: Final = 0xFFFF_FFFF_FFFF_FFFF
 
 HEADER: Final = struct.Struct("<HHIQ")
+_RESULT: Final = struct.Struct(f"<{RESULT_NUMBERS}Q")
 
 
 def check_path(path: bytes) -> None:
@@ -171,15 +172,14 @@ def _port_closed(run: int, p: bytes) -> Frame:
 def _result(run: int, p: bytes) -> Frame:
     start = RESULT_NUMBERS * 8
     need(start + 64 <= len(p) <= start + 64 + 1024, f"RESULT of {len(p)} bytes")
-    values = struct.unpack_from(f"<{RESULT_NUMBERS}Q", p)
+    values = _RESULT.unpack_from(p)
     need(not any(values[len(RESULT_FIELDS) :]), "RESULT with numbers that version 2 does not have")
-    numbers: dict[str, int | None] = dict(zip(RESULT_FIELDS, values, strict=False))
-    if UNKNOWN in values:
-        unknown = [name for name, value in numbers.items() if value == UNKNOWN]
-        numbers.update(dict.fromkeys(unknown))
-        missing = NEVER_UNKNOWN.intersection(unknown)
+    known = [None if value == UNKNOWN else value for value in values]
+    numbers = dict(zip(RESULT_FIELDS, known, strict=False))
+    if None in known:
+        missing = [RESULT_FIELDS[place] for place in NEVER_UNKNOWN_PLACES if known[place] is None]
         if missing:
-            raise ProtocolViolation(f"the box broke the protocol: RESULT without {min(missing)}")
+            raise ProtocolViolation(f"the box broke the protocol: RESULT without {missing[0]}")
     text = p[start + 64 :].decode("ascii", "backslashreplace")
     return ResultFrame(run, numbers, p[start : start + 32], p[start + 32 : start + 64], text)
 
