@@ -391,10 +391,14 @@ async def test_a_submission_that_does_not_fit_is_no_seat_and_a_small_one_goes_to
         assert isinstance((await box.run(asked())).outcome, RunOutcome)
         assert engine.puts == paths
     engine.put_step = 4
+
+    async def fill_and_run() -> None:
+        await box.fill(tree)
+        await box.run(asked())
+
     if tree:
         with pytest.raises(NoBoxError, match=r"the submission: .* could not be written") as raised:
-            await box.fill(tree)
-            await box.run(asked())
+            await fill_and_run()
         assert not raised.value.failed.retryable
     await box.close()
 
