@@ -92,7 +92,7 @@ uint64_t measure_cpu(const struct measures *m) { return (void)m, counter(); }
 uint64_t measure_memory(const struct measures *m) { return (void)m, counter(); }
 uint64_t measure_peak(const struct measures *m) { return (void)m, counter(); }
 uint64_t measure_hits(const struct measures *m) { return (void)m, byte() % 16 == 0 ? number() : 0; }
-uint64_t measure_oom_kills(const struct measures *m) { return (void)m, 0; }
+uint64_t measure_oom_kills(const struct measures *m) { return (void)m, byte() % 8 == 0 ? number() : 0; }
 uint64_t measure_throttled(const struct measures *m) { return (void)m, counter(); }
 struct machine measure_machine(const struct measures *m) { return (void)m, (struct machine){counter(), counter(), 10 * NS_PER_MS}; }
 
@@ -154,7 +154,7 @@ static void all_of_the_run_die(void)
 uint64_t measure_tasks(const struct measures *m)
 {
     (void)m;
-    return byte() % 4 == 0 ? UNKNOWN : 3 + (uint64_t)living + dead_count + (byte() % 8 == 0);
+    return byte() % 4 == 0 ? UNKNOWN : (the_core.canary != 0 ? 3 : 2) + (uint64_t)living + dead_count + (byte() % 8 == 0);
 }
 
 /* ---- what only root may do, or what would hurt the harness ---- */
@@ -212,6 +212,7 @@ static int checked_send(int fd, const struct message *message, const int *fds, s
     MUST(count == 0 || (fstat(fds[0], &s) == 0 && S_ISREG(s.st_mode) && (fcntl(fds[0], F_GETFL) & O_ACCMODE) == O_WRONLY));
     if (message->kind == M_END) {
         MUST(living == 0 || message->field[R_USABLE] == 0);
+        MUST(the_core.canary != 0 || message->field[R_USABLE] == 0);
         living = 0; /* of a run that is over, and the box is thrown away: they are nobody's */
         MUST(message->field[R_USABLE] == 0 || (mount_is_empty(work_fd) == 1 && mount_is_empty(tmp_fd) == 1));
     }
@@ -755,8 +756,10 @@ static int next_act(struct pollfd *watched)
     case 10:
     case 11: hand_acts(); break;
     case 12:
-        if (byte() % 32 == 31)
-            dies(byte() % 2 ? FRONT_PID : CANARY_PID, byte() % 2 ? SIGKILL : 0);
+        if (byte() % 8 == 7 && the_core.canary != 0)
+            dies(CANARY_PID, byte() % 4 ? SIGKILL : 0);
+        else if (byte() % 32 == 31)
+            dies(FRONT_PID, byte() % 2 ? SIGKILL : 0);
         else if (byte() % 32 == 31)
             shutdown(front_end, SHUT_WR);
         break;

@@ -41,6 +41,7 @@ def test_random_acts_break_nothing(tmp_path: Path) -> None:
         # what the hand leaves, and how long anything may take
         ("end.c", "if (!nobody_left(core)) {", "if (0) {"),
         ("end.c", "(!scrubbed || mounts_are_empty(&core->mounts) == 1)", "1"),
+        ("end.c", "clean && core->canary != 0 ?", "clean ?"),
         ("end.c", "> HAND_BUDGET_NS", "> UNKNOWN - 1"),
         ("end.c", "> KILL_BUDGET_NS", "> UNKNOWN - 1"),
         ("run.c", "if (wall > 3 * core->request[Q_WALL_NS])", "if (0)"),

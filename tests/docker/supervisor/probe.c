@@ -299,6 +299,49 @@ static int do_reserve(char **a) /* a TiB that is never touched */
     return mmap(NULL, 1ul << 40, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) == MAP_FAILED;
 }
 
+/* Memory in no process, filled by processes that look smaller to the kernel than the supervisor does. */
+static int do_makes_others_die(char **a)
+{
+    static char block[1 << 16];
+    (void)a;
+    if (write(open("/proc/self/oom_score_adj", O_WRONLY), "0", 1) != 1)
+        return 1;
+    for (int i = 0; i < 4; i++)
+        if (fork() == 0)
+            for (int fd = memfd_create("x", 0);;)
+                if (write(fd, block, sizeof block) < 0)
+                    usleep(1000);
+    for (;;)
+        pause();
+}
+
+/* The scores of the supervisor's processes, and how much they hold: `score KiB` each. */
+static int do_scores(char **a)
+{
+    DIR *list = opendir("/proc");
+    struct dirent *entry;
+    (void)a;
+    while (list != NULL && (entry = readdir(list)) != NULL) {
+        char path[300];
+        int score = 0;
+        long size = 0, held = 0;
+        if (atoi(entry->d_name) < 1 || atoi(entry->d_name) == getpid())
+            continue;
+        snprintf(path, sizeof path, "/proc/%s/oom_score_adj", entry->d_name);
+        FILE *file = fopen(path, "r");
+        if (file == NULL || fscanf(file, "%d", &score) != 1)
+            return 1;
+        fclose(file);
+        snprintf(path, sizeof path, "/proc/%s/statm", entry->d_name);
+        file = fopen(path, "r");
+        if (file == NULL || fscanf(file, "%ld %ld", &size, &held) != 2)
+            return 1;
+        fclose(file);
+        printf("%d %ld\n", score, held * 4);
+    }
+    return 0;
+}
+
 /* ---- files ---- */
 
 static int do_grow(char **a)
@@ -538,7 +581,7 @@ static const struct {
     {"self", do_self}, {"env", do_env}, {"cat", do_cat}, {"count", do_count}, {"bytes", do_bytes}, {"write", do_write},
     {"close", do_close}, {"daemon", do_daemon}, {"exit", do_exit}, {"raise", do_raise}, {"sleep", do_sleep}, {"burn", do_burn},
     {"stubborn", do_stubborn}, {"burn-tree", do_burn_tree}, {"threads", do_threads}, {"bomb", do_bomb}, {"vfork-bomb", do_vfork_bomb},
-    {"orphans", do_orphans}, {"take", do_take}, {"child-takes", do_child_takes}, {"reserve", do_reserve}, {"grow", do_grow},
+    {"orphans", do_orphans}, {"take", do_take}, {"child-takes", do_child_takes}, {"makes-others-die", do_makes_others_die}, {"scores", do_scores}, {"reserve", do_reserve}, {"grow", do_grow},
     {"outputs", do_outputs}, {"litter", do_litter}, {"list", do_list}, {"inodes", do_inodes}, {"fill", do_fill},
     {"compile", do_compile}, {"touch", do_touch}, {"attack", do_attack}, {"filter", do_filter}, {"int80", do_int80},
 };

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
@@ -117,6 +118,27 @@ def test_out_of_memory_is_seen_by_counters(new_box: NewBox) -> None:
     fine = box.probe("take", "20")
     assert (fine.exit_code, fine.numbers["oom_kills"]) == (0, 0)
     assert 20 * MIB < (fine.numbers["max_rss_bytes"] or 0) < 30 * MIB
+
+
+def test_the_kernel_takes_the_canary_before_the_core(box: Box) -> None:
+    """Who lowers its own score and holds its memory in no process has us killed: first whom we can do without."""
+    scores = [line.split() for line in box.probe("scores").stdout.captured.kept.splitlines()]
+    assert sorted(int(score) for score, _ in scores) == [0, 0, 900]
+    (held_kib,) = [int(held) for score, held in scores if score == b"900"]
+    assert held_kib >= 4096  # which is free then, for as long as the core needs to end the run
+
+
+def test_a_run_that_makes_others_die_is_told_of(new_box: NewBox) -> None:
+    told = 0
+    for _ in range(5):
+        box = new_box(memory=64 * MIB)
+        with suppress(BoxLostError):  # that the core is killed as well stays possible
+            result = box.probe("makes-others-die")
+            assert (result.numbers["oom_kills"] or 0) >= 1
+            assert (result.numbers["memory_limit_hits"] or 0) >= 1
+            assert not result.box_usable  # the canary was the first to go
+            told += 1
+    assert told > 0
 
 
 def test_memory_that_is_not_touched_costs_nothing(box: Box) -> None:

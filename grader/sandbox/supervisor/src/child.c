@@ -110,12 +110,11 @@ static int unblock_signals(void)
     return sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* The kernel prefers the program when it must kill for memory. It may lower this again; then the box is lost, not us. */
-static void offer_to_oom_killer(void)
+void offer_to_oom_killer(const char *score)
 {
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
     if (fd >= 0) {
-        ssize_t written = write(fd, "1000", 4);
+        ssize_t written = write(fd, score, strlen(score));
         (void)written;
         close(fd);
     }
@@ -225,7 +224,7 @@ _Noreturn void child_main(struct child_plan *plan)
     if (unblock_signals() != 0 || setsid() < 0 || setpriority(PRIO_PROCESS, 0, CHILD_NICE) != 0)
         fail(plan, START_SESSION);
     umask(022);
-    offer_to_oom_killer();
+    offer_to_oom_killer(PROGRAM_FIRST);
     if (set_limits(request) != 0)
         fail(plan, START_LIMITS);
     if (become(plan->id) != 0)

@@ -14,7 +14,7 @@
 
 uint64_t own_cpu(const struct core *core)
 {
-    return cpu_of_process(0) + cpu_of_process(core->front) + cpu_of_process(core->canary);
+    return cpu_of_process(0) + cpu_of_process(core->front) + (core->canary != 0 ? cpu_of_process(core->canary) : core->canary_cpu_ns);
 }
 
 /* Tell the client why, if the front still can, and end the box: the death of PID 1 takes everything with it. */
@@ -60,6 +60,8 @@ static void take_message(struct core *core, const struct message *message, int *
     case M_START:
         if (core->state != CORE_IDLE)
             core_fatal(core, FATAL_PROTOCOL, 0, "a run while another one is on");
+        if (core->canary == 0)
+            core_fatal(core, FATAL_PROTOCOL, 0, "a run in a box that is not usable");
         run_start(core, message, fds);
         break;
     case M_KILL:

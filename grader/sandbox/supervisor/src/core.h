@@ -30,6 +30,7 @@ struct core {
     struct child_report *child_report;
     uint64_t start_ns, life_ns;
     int made_folder;
+    uint64_t canary_cpu_ns; /* of one that was killed; then `canary` is 0 and the box serves no further run */
     int clearing;
     /* the current run */
     uint64_t request[Q_FIELDS];

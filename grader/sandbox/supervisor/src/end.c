@@ -31,13 +31,14 @@ static void kill_run(struct core *core)
         core_fatal(core, FATAL_SYSTEM, errno, "setresuid back");
 }
 
-#define OWN_PROCESSES 3 /* core, front, canary: none has threads, and the end of either of the others is the end of the box */
+/* Core, front, canary: none has threads, and the end of the front is the end of the box. */
+static uint64_t own_processes(const struct core *core) { return core->canary != 0 ? 3 : 2; }
 
 /* Whether no process, not even a zombie, has the run's id. The box's own count says it at once where there is one: a process
  * is counted until it is reaped. Else getpriority looks at every process of the machine for us. */
 static int nobody_left(const struct core *core)
 {
-    if (core->hand == 0 && measure_tasks(&core->measures) == OWN_PROCESSES)
+    if (core->hand == 0 && measure_tasks(&core->measures) == own_processes(core))
         return 1;
     errno = 0;
     return getpriority(PRIO_USER, core->run_id) == -1 && errno == ESRCH;
@@ -97,6 +98,20 @@ static void note_main_end(struct core *core, int status)
 
 static void hand_ended(struct core *core, int status);
 
+/* A run whose processes do not want to die for the memory that they used: the kernel took the canary in their place. Whether
+ * it was the box's own limit is for the client to say, from the counters; here it is the end of the run, and of the box after
+ * it. 0: it was not the kernel, or there is no run. */
+static int canary_died_for_the_run(struct core *core, int status, const struct rusage *usage)
+{
+    uint64_t kills = difference(measure_oom_kills(&core->measures), core->before.oom_kills);
+    if (core->state == CORE_IDLE || core->clearing || !WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL || kills == UNKNOWN || kills == 0)
+        return 0;
+    core->canary = 0;
+    core->canary_cpu_ns = ns_of(usage->ru_utime) + ns_of(usage->ru_stime);
+    end_begin(core);
+    return 1;
+}
+
 /* The kernel's own account of how long main waited for a CPU; a zombie still has it. Not asked for a short run. */
 static void note_run_delay(struct core *core)
 {
@@ -131,6 +146,8 @@ void end_reap(struct core *core)
         pid_t pid = wait4(info.si_pid, &status, WNOHANG, &usage);
         if (pid <= 0)
             return;
+        if (pid == core->canary && canary_died_for_the_run(core, status, &usage))
+            continue;
         if (pid == core->front || pid == core->canary) {
             kill(-1, SIGKILL);
             _exit(pid == core->front && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 0 : 100 + FATAL_FRONT);
@@ -226,7 +243,7 @@ static void finish(struct core *core, int scrubbed, int failed)
     int clean = !failed && mounts_reset(&core->mounts) == 0 && (!scrubbed || mounts_are_empty(&core->mounts) == 1);
     r[R_SCRUB] = clean ? (scrubbed ? 1 : 0) : 2;
     r[R_SCRUB_REMOVED] = scrubbed ? atomic_load(&core->hand_report->removed) : 0;
-    r[R_USABLE] = clean ? 1 : 0;
+    r[R_USABLE] = clean && core->canary != 0 ? 1 : 0;
     if (!clean) {
         size_t used = 0;
         for (size_t i = 0; i < core->mounts.count && used < TEXT_MAX - 300; i++)

@@ -181,6 +181,12 @@ struct child_plan {
     size_t mapped_bytes[2];
 };
 _Noreturn void child_main(struct child_plan *plan);
+/* Whom the kernel kills when the box is at its memory limit: the program. It may lower its own score again, however small it
+ * then looks beside us; then the canary is next, and with it goes the memory that it holds for that moment, so that the core has
+ * room and time to end the run and to tell of it. */
+#define PROGRAM_FIRST "1000"
+#define CANARY_NEXT "900"
+void offer_to_oom_killer(const char *score);
 int limits_open(void); /* once, before the first run */
 uint64_t limits_clamped(const uint64_t *request); /* bit n: rlimit n will be set to the hard limit */
 

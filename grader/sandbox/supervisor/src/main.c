@@ -122,6 +122,7 @@ static void start_canary(struct core *core)
     if (core->canary > 0)
         return;
     unblock_signals();
+    offer_to_oom_killer(CANARY_NEXT);
     const struct rlimit none = {0, 0};
     if (munmap(core->front_page, 4096) != 0 || munmap(core->hand_report, 4096) != 0 || setpriority(PRIO_PROCESS, 0, CHILD_NICE) != 0 ||
         become(core->canary_id) != 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 || setrlimit(RLIMIT_NPROC, &none) != 0)
