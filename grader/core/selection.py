@@ -12,6 +12,7 @@ from grader.core.conditions import Condition
 from grader.core.expectation import Task
 from grader.core.judge_conditions import JudgeCondition
 from grader.core.tool_conditions import ToolCondition
+from grader.core.trace_content import storable
 
 
 class NothingSelectedError(ValueError):
@@ -73,7 +74,7 @@ def select(
     return chosen, Selection(
         cases_selected=selected,
         cases_total=total,
-        cases=cases,
+        cases=None if cases is None else storable(cases),
         repetitions=repetitions,
         runtime_profiles=tuple(profiles) if profiles is not None else None,
     )

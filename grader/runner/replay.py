@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from grader.core.agent_tasks import asks_a_judge
 from grader.core.expectation import Task
 from grader.core.judgement import JudgementPayload
@@ -19,6 +21,7 @@ from grader.runner.judged import judge_answers, with_questions
 from grader.runner.score import evidence_name
 from grader.runner.verdicts import check_readable, check_scorable, judge_runs, judge_tools, plan_of_record
 from grader.store import Record, RecordedEntry, open_record
+from grader.store.folder import corrupt
 from grader.store.sharing import without_garbage_collection
 
 
@@ -41,9 +44,7 @@ def replay_entry(record: Record, entry: RecordedEntry, task: Task | None) -> Gra
     """Judge one entry again. See `replay`."""
     if entry.header.plan_fingerprint is None:
         return _replay_evidence(record, entry, task)
-    selection = None
-    if entry.header.selection is not None:
-        selection = Selection.model_validate(dict(entry.header.selection))
+    selection = recorded_selection(record, entry)
     effective = entry.task if task is None else _selected(task, selection)
     check_readable(effective)
     if asks_a_judge(effective):
@@ -63,6 +64,16 @@ def replay_entry(record: Record, entry: RecordedEntry, task: Task | None) -> Gra
         record=record.folder,
         entry=entry.number,
     )
+
+
+def recorded_selection(record: Record, entry: RecordedEntry) -> Selection | None:
+    """What of its task an entry answers; None: all of it. Raises RecordError for what is no selection."""
+    if entry.header.selection is None:
+        return None
+    try:
+        return Selection.model_validate(dict(entry.header.selection))
+    except ValidationError as error:
+        raise corrupt(record.folder, f"entry {entry.number} has a selection that is none") from error
 
 
 def _replay_evidence(record: Record, entry: RecordedEntry, task: Task | None) -> Graded:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, cast
 
@@ -157,9 +158,15 @@ class Unpacker:
 
 
 def decode_json(data: bytes, place: str, line: int | None = None) -> object:
-    """JSON of a record as plain data. Doubled keys, NaN, absurd numbers and nesting are refused. Raises RecordError."""
+    """JSON of a record as plain data. Doubled keys, NaN, absurd numbers, nesting and half characters are refused.
+
+    Raises RecordError.
+    """
     try:
-        return _DECODE(data.decode("utf-8"))
+        plain = _DECODE(data.decode("utf-8"))
+        if _HALF.search(data) is not None:
+            json.dumps(plain, ensure_ascii=False).encode("utf-8")
+        return plain
     except (ValueError, RecursionError) as error:
         raise corrupt(place, f"is not the JSON of a record: {error}", line=line) from error
 
@@ -191,6 +198,8 @@ def _finite(text: str) -> float:
     return value
 
 
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+"""The escape of half a character; that of a whole one has two of them."""
 _DECODE: Callable[[str], Any] = json.JSONDecoder(
     object_pairs_hook=_without_doubles, parse_constant=_no_constant, parse_float=_finite
 ).decode

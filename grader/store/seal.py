@@ -60,9 +60,8 @@ def read_seal(folder: Path) -> Seal | None:
     entries = cast("dict[str, object]", plain) if isinstance(plain, dict) else {}
     lines, size, chain, verdicts = (entries.get(key) for key in ("lines", "bytes", "chain", "verdicts"))
     if isinstance(lines, int) and isinstance(size, int) and isinstance(chain, str) and isinstance(verdicts, str):
-        # Half a character, which JSON may have and no seal has, could not be written back to compare.
-        seal = Seal(lines, size, chain, verdicts) if (chain + verdicts).isascii() else None
-        if seal is not None and seal.to_bytes() == data:
+        seal = Seal(lines, size, chain, verdicts)
+        if seal.to_bytes() == data:
             return seal
     raise corrupt(path, "is not a seal")
 

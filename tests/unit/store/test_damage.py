@@ -14,6 +14,7 @@ import pytest
 from grader.errors import RecordError
 from grader.store import Record, RecordWriter, open_record
 from grader.store.journal import encode_line
+from grader.store.packing import decode_json
 from tests.unit.store.record_samples import COMPILE, FACTS, HEADER, OBSERVATION, RUNS, run, write_record
 
 
@@ -65,7 +66,42 @@ def test_a_seal_with_anything_else_in_it_is_refused(tmp_path: Path, key: str, va
     path.write_text(text.replace("\\\\", "\\") + "\n")
     error = refusal(path.parent)
     assert error is not None
-    assert "is not a seal" in error.message
+    assert str(error.where) == str(path)
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value"),
+    [
+        ("entry", ("submission", "name"), "a\ud800"),
+        ("entry", ("submission", "name"), "\ud800\U0001f600"),
+        ("run", ("missing", "detail"), "\udfff"),
+        ("verdict", ("rationale",), "\udfff"),
+    ],
+)
+def test_a_forged_line_that_cannot_be_used_is_refused_and_not_met_later(
+    tmp_path: Path, kind: str, path: tuple[str, ...], value: object
+) -> None:
+    folder = write_record(tmp_path / "r", seal=False)
+    header = (folder / "record.json").read_bytes()
+    chain, forged = hashlib.sha256(header).hexdigest().encode(), b""
+    for text in (folder / "runs.jsonl").read_bytes().splitlines():
+        line = json.loads(text)
+        inner = line["body"]
+        if line["kind"] == kind and inner.get(path[0]) is not None:
+            for key in path[:-1]:
+                inner = inner[key]
+            inner[path[-1]] = value
+        data, chain = encode_line(line["kind"], line["entry"], json.dumps(line["body"], separators=(",", ":")), chain)
+        forged += data
+    (folder / "runs.jsonl").write_bytes(forged)
+    error = refusal(folder)
+    assert error is not None
+    assert error.where is not None
+    assert error.where.line is not None
+
+
+def test_whole_characters_that_are_written_as_two_escapes_are_read(tmp_path: Path) -> None:
+    assert decode_json(b'"\\ud83d\\ude00 \\\\ud800"', "r") == "\U0001f600 \\ud800"
 
 
 def test_every_changed_byte_of_a_blob_is_refused(tmp_path: Path) -> None:
