@@ -7,7 +7,7 @@ from pathlib import Path
 
 import anyio
 
-from grader.capture.sources import Captured, find, folder_of_source, held_by
+from grader.capture.sources import EvidenceLike, traces_of
 from grader.core.durations import parse_duration_ns
 from grader.core.tool_arguments import ContentRules, Redactor
 from grader.core.verdict import Verdict
@@ -17,12 +17,9 @@ from grader.runner.graded import Graded
 from grader.runner.runner import EVERYTHING, Choice, Runner, SubmissionLike, TaskLike
 from grader.runner.score import Evidence, load_scorable, read_conversation_file, score_evidence
 from grader.sandbox.base import Isolation
-from grader.traces.files import trace_inputs
-from grader.traces.reader import TraceInput
 
 __all__ = ["EVERYTHING", "Choice", "Graded", "Runner", "SubmissionLike", "TaskLike", "grade", "grade_sync", "score"]
 
-EvidenceLike = TraceInput | Captured | Path | str | bytes
 ConversationLike = Conversation | Path | str | bytes
 
 
@@ -72,7 +69,6 @@ def score(  # noqa: PLR0913 - what is said of the evidence, all optional and by 
     for what cannot be meant, PrerequisiteError if a package for a compression is missing or the record cannot be
     written.
     """
-    given = [evidence] if isinstance(evidence, TraceInput | Captured | Path | str | bytes) else list(evidence)
     try:
         tolerance_ns = None if clock_skew_tolerance is None else parse_duration_ns(clock_skew_tolerance)
     except ValueError as error:
@@ -80,7 +76,7 @@ def score(  # noqa: PLR0913 - what is said of the evidence, all optional and by 
     wanted = load_scorable(task)
     return score_evidence(
         Evidence(
-            traces=_traces(given, wanted.trace.trace_source),
+            traces=traces_of(evidence, wanted.trace.trace_source),
             conversation=_conversation(conversation),
             complete=complete,
             rules=ContentRules(retain_content=retain_content, redactor=redactor),
@@ -89,28 +85,6 @@ def score(  # noqa: PLR0913 - what is said of the evidence, all optional and by 
         clock_skew_tolerance_ns=tolerance_ns,
         record=Path(record) if record is not None else None,
     )
-
-
-def _traces(given: Sequence[EvidenceLike], source: str | None) -> list[TraceInput]:
-    """What was given; with a `source`, the folder of it in each folder, or with nothing given the source itself."""
-    if source is None:
-        return [trace for one in given for trace in _sources(one)]
-    if len(given) == 0:
-        return list(find(source).evidence())
-    if not all(isinstance(one, Path | str) for one in given):
-        raise UsageError(
-            f"the traces are given twice: the task takes them from the source {source!r}",
-            hint="give no evidence, or leave trace_source out of the task",
-        )
-    return list(trace_inputs(folder_of_source(Path(one), source) for one in given if isinstance(one, Path | str)))
-
-
-def _sources(evidence: EvidenceLike) -> Sequence[TraceInput]:
-    if isinstance(evidence, TraceInput):
-        return (evidence,)
-    if isinstance(evidence, Captured):
-        return held_by(evidence)
-    return (TraceInput.of_bytes(evidence),) if isinstance(evidence, bytes) else trace_inputs([Path(evidence)])
 
 
 def _conversation(conversation: ConversationLike | None) -> Conversation | None:

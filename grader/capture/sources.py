@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol, runtime_checkable
 
-from grader.errors import UsageError
+from grader.errors import Place, UsageError
+from grader.traces.files import trace_inputs
 from grader.traces.reader import TraceInput
 
 SOURCE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}\Z")
@@ -19,6 +21,10 @@ class Captured(Protocol):
     def evidence(self) -> TraceInput | tuple[TraceInput, ...]:
         """All it holds now."""
         ...
+
+
+EvidenceLike = TraceInput | Captured | Path | str | bytes
+"""What can be given as a trace: a source, a captured request, a file or folder, or the bytes of a trace."""
 
 
 class TraceSource(Protocol):
@@ -80,3 +86,39 @@ def folder_of_source(folder: Path, name: str) -> Path:
             hint="name the folder that `grader receive --source` wrote to, or leave trace_source out of the task",
         )
     return found
+
+
+def traces_of(given: EvidenceLike | Sequence[EvidenceLike], source: str | None) -> tuple[TraceInput, ...]:
+    """What was given; with a `source`, the folder of it in each folder, or with nothing given the source itself.
+
+    Raises UsageError if there is no such source or folder, or if both a source and something that is no folder are
+    given; and what `trace_inputs` does.
+    """
+    several = [given] if isinstance(given, TraceInput | Captured | Path | str | bytes) else list(given)
+    if source is None:
+        return tuple(found for one in several for found in _inputs(one))
+    if len(several) == 0:
+        return find(source).evidence()
+    if not all(isinstance(one, Path | str) for one in several):
+        raise UsageError(
+            f"the traces are given twice: the task takes them from the source {source!r}",
+            hint="give no evidence, or leave trace_source out of the task",
+        )
+    return trace_inputs(folder_of_source(Path(one), source) for one in several if isinstance(one, Path | str))
+
+
+def needs_folder(source: str, where: Place, how: str) -> UsageError:
+    """The error of a command whose task names a source, and that was given no folder. `how`: how one is given."""
+    return UsageError(
+        f"the task takes its traces from the source {source!r}, which is known in a Python program only",
+        where=where,
+        hint=f"{how}, with the folder that `grader receive --source` wrote to; or leave trace_source out of the task",
+    )
+
+
+def _inputs(evidence: EvidenceLike) -> tuple[TraceInput, ...]:
+    if isinstance(evidence, TraceInput):
+        return (evidence,)
+    if isinstance(evidence, Captured):
+        return held_by(evidence)
+    return (TraceInput.of_bytes(evidence),) if isinstance(evidence, bytes) else trace_inputs([Path(evidence)])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from grader.capture.sources import needs_folder, traces_of
 from grader.cli.console import Console
 from grader.cli.interrupts import InterruptedBySignalError, run_interruptible
 from grader.cli.items import as_item
@@ -18,6 +19,7 @@ from grader.core.judge_conditions import JudgeSettings
 from grader.core.tool_arguments import ContentRules
 from grader.core.trace_content import TextRules
 from grader.errors import UsageError
+from grader.formats.task_file import trace_source_place
 from grader.judge.endpoint import endpoint_from_environment
 from grader.judge.presets import load_preset, preset_names
 from grader.reports.grading import Grading
@@ -25,7 +27,6 @@ from grader.runner.graded import Graded
 from grader.runner.judge_call import Asked, earlier_entry, http_judge
 from grader.runner.judging import JudgedEvidence, check_judgeable, judge_evidence
 from grader.runner.score import keep_evidence, read_conversation_file
-from grader.traces.files import trace_inputs
 
 
 @dataclass(frozen=True)
@@ -51,9 +52,16 @@ def judge_request(request: JudgeRequest, console: Console, output: Output) -> in
     if request.conversation is None:
         raise UsageError("there is no conversation", hint="grader judge CONVERSATION --preset NAME")
     request.record.check()
-    task = check_judgeable(_task(request), has_trace_source=request.traces is not None)
+    task = _task(request)
+    source = task.trace.trace_source
+    if source is not None and request.traces is None:
+        assert request.task is not None
+        raise needs_folder(
+            source, trace_source_place(request.task), "grader judge CONVERSATION --task TASK --trace FOLDER"
+        )
+    task = check_judgeable(task, has_trace_source=request.traces is not None)
     earlier = earlier_entry(request.reuse)
-    evidence = _evidence(request, request.conversation)
+    evidence = _evidence(request, request.conversation, source)
     endpoint = endpoint_from_environment()
 
     async def main() -> Graded:
@@ -99,12 +107,12 @@ def _task(request: JudgeRequest) -> Task:
     return task.model_copy(update={"judge": settings})
 
 
-def _evidence(request: JudgeRequest, conversation: Path) -> JudgedEvidence:
+def _evidence(request: JudgeRequest, conversation: Path, source: str | None) -> JudgedEvidence:
     if request.traces is not None and len(set(request.traces)) != len(request.traces):
         raise UsageError("a source of traces is given twice", hint="name it once")
     return JudgedEvidence(
         conversation=read_conversation_file(conversation),
-        traces=trace_inputs(request.traces) if request.traces is not None else None,
+        traces=traces_of(request.traces, source) if request.traces is not None else None,
         complete=request.complete,
         rules=ContentRules(retain_content=request.retain_content),
         text_rules=TextRules(retain_content=request.retain_content),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from grader.capture.sources import folder_of_source
+from grader.capture.sources import folder_of_source, needs_folder
 from grader.cli.console import Console
 from grader.cli.exit_codes import NOTHING_SELECTED
 from grader.cli.items import as_item
@@ -16,6 +16,7 @@ from grader.cli.record_choice import NEW_RECORD, RecordChoice
 from grader.core.durations import parse_duration_ns
 from grader.core.tool_arguments import ContentRules
 from grader.errors import UsageError
+from grader.formats.task_file import trace_source_place
 from grader.messages.conversation import Conversation
 from grader.runner.graded import Graded
 from grader.runner.score import (
@@ -86,10 +87,8 @@ def _tolerance_ns(written: str | None) -> int | None:
 
 def _evidence(request: ScoreRequest, source: str | None) -> Evidence:
     if source is not None and not request.evidence:
-        raise UsageError(
-            f"the task takes its traces from the source {source!r}, which is known in a Python program only",
-            hint="name the folder that `grader receive` wrote to, or leave trace_source out of the task",
-        )
+        assert request.task is not None
+        raise needs_folder(source, trace_source_place(request.task), "grader score FOLDER --task TASK")
     traces = [found for named in request.evidence for found in _sources(named, source)]
     if request.evidence and not traces:
         raise NoEvidenceError(f"there is no file in {', '.join(request.evidence)}")

@@ -83,6 +83,11 @@ def leaf_places(path: str | Path) -> tuple[Place, ...]:
     return tuple(document.place(at) for at in _leaves(document.value, ()))
 
 
+def trace_source_place(path: str | Path) -> Place:
+    """Where a task file names its source of traces. Raises what `load_task` does."""
+    return _document(task_file(path)).place(("trace", "trace_source"))
+
+
 def _leaves(value: object, path: YamlPath) -> Iterator[YamlPath]:
     """The paths of the conditions that have no conditions inside."""
     entries = cast("dict[str, object]", value) if isinstance(value, dict) else {}

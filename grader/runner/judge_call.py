@@ -9,7 +9,7 @@ from pathlib import Path
 
 import anyio
 
-from grader.capture.sources import Captured, held_by
+from grader.capture.sources import EvidenceLike, traces_of
 from grader.core.conditions import Condition
 from grader.core.dimensions import Dimension
 from grader.core.expectation import Task
@@ -25,10 +25,7 @@ from grader.runner.graded import Graded
 from grader.runner.judging import JudgedEvidence, judge_evidence
 from grader.runner.score import read_conversation_file
 from grader.store import RecordedEntry, find_record, open_record
-from grader.traces.files import trace_inputs
 from grader.traces.reader import TraceInput
-
-TraceLike = TraceInput | Captured | Path | str | bytes
 
 
 @dataclass(frozen=True)
@@ -62,7 +59,7 @@ class Asked:
 async def judge_conversation(  # noqa: PLR0913 - what is asked about, all optional and by name
     conversation: Conversation | Path | str | bytes,
     *,
-    trace: TraceLike | Sequence[TraceLike] | None = None,
+    trace: EvidenceLike | Sequence[EvidenceLike] | None = None,
     presets: Sequence[str] = (),
     dimensions: Sequence[Dimension] = (),
     objective: str | None = None,
@@ -78,7 +75,8 @@ async def judge_conversation(  # noqa: PLR0913 - what is asked about, all option
 ) -> Graded:
     """Ask a judge about a conversation and what its trace shows. One acquisition serves all samples.
 
-    `trace`: requests of a `LocalTraceCapture`, files, folders or bytes; None: there is no source of traces.
+    `trace`: requests of a `LocalTraceCapture`, files, folders or bytes. None: there is no source of traces, unless the
+    task names a `trace_source`; of each folder that is given, its part of that source counts then, as for `score`.
     `presets`, `dimensions` and `objective` say what is asked, or a `task` with judge and tool conditions.
     `settings`: samples, voting rule, what trace is required; None: those of the task. `by`: the judge, such as an
     open `HttpJudge`; None: the one that GRADER_JUDGE_URL, GRADER_JUDGE_MODEL and GRADER_JUDGE_KEY name. `complete`
@@ -93,7 +91,7 @@ async def judge_conversation(  # noqa: PLR0913 - what is asked about, all option
     wanted = Asked(presets, dimensions, objective, task).as_task(settings)
     evidence = JudgedEvidence(
         conversation=_conversation(conversation),
-        traces=_traces(trace),
+        traces=_traces(trace, wanted.trace.trace_source),
         complete=complete,
         rules=ContentRules(retain_content=retain_content, redactor=argument_redactor),
         text_rules=TextRules(retain_content=retain_content, redactor=redactor),
@@ -108,7 +106,7 @@ async def judge_conversation(  # noqa: PLR0913 - what is asked about, all option
 def judge_conversation_sync(  # noqa: PLR0913 - as `judge_conversation`
     conversation: Conversation | Path | str | bytes,
     *,
-    trace: TraceLike | Sequence[TraceLike] | None = None,
+    trace: EvidenceLike | Sequence[EvidenceLike] | None = None,
     presets: Sequence[str] = (),
     dimensions: Sequence[Dimension] = (),
     objective: str | None = None,
@@ -157,25 +155,16 @@ def earlier_entry(record: Path | str | None) -> RecordedEntry | None:
     return entries[0]
 
 
-def _traces(trace: TraceLike | Sequence[TraceLike] | None) -> tuple[TraceInput, ...] | None:
-    if trace is None:
+def _traces(trace: EvidenceLike | Sequence[EvidenceLike] | None, source: str | None) -> tuple[TraceInput, ...] | None:
+    """The traces that were given, or those of the source that the task names; None if there is neither."""
+    if trace is None and source is None:
         return None
-    given = [trace] if isinstance(trace, TraceInput | Captured | Path | str | bytes) else list(trace)
-    found: list[TraceInput] = []
-    for one in given:
-        if isinstance(one, TraceInput):
-            found.append(one)
-        elif isinstance(one, Captured):
-            found.extend(held_by(one))
-        elif isinstance(one, bytes):
-            found.append(TraceInput.of_bytes(one))
-        else:
-            found.extend(trace_inputs([Path(one)]))
-    named = [source.name for source in found if source.name != "<bytes>" and not source.trace_ids]
+    found = traces_of(trace if trace is not None else (), source)
+    named = [one.name for one in found if one.name != "<bytes>" and not one.trace_ids]
     doubled = sorted({name for name in named if named.count(name) > 1})
     if doubled:
         raise UsageError(f"a source of traces is given twice: {doubled[0]}", hint="name it once")
-    return tuple(found)
+    return found
 
 
 def _conversation(conversation: Conversation | Path | str | bytes) -> Conversation:

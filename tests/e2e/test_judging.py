@@ -74,6 +74,34 @@ def test_a_task_with_facts_and_its_json(tmp_path: Path, grader: Grader) -> None:
     assert (reused.code, "reused: the evidence is the same" in reused.err) == (1, True)
 
 
+def test_of_received_folders_the_source_that_the_task_names_counts(tmp_path: Path, grader: Grader) -> None:
+    task = tmp_path / "task.yaml"
+    task.write_text((FOLDER / "objective.yaml").read_text() + "trace: {trace_source: wallet}\n")
+    for name in ("wallet", "other"):
+        (tmp_path / "spans" / name).mkdir(parents=True)
+    (tmp_path / "spans" / "wallet" / "trace.jsonl").write_bytes((FOLDER / "trace.jsonl").read_bytes())
+    # What is beside the source is not read at all: this is no trace.
+    (tmp_path / "spans" / "other" / "trace.jsonl").write_text("nothing\n")
+    asked = (CONVERSATION, "--task", task, "--no-record", "--format", "json")
+    ended = judge(tmp_path, *asked, "--trace", "spans", "--complete")
+    direct = judge(tmp_path, CONVERSATION, "--task", FOLDER / "objective.yaml", *TRACE, *asked[3:])
+    assert (ended.code, direct.code) == (1, 1), ended.err
+    (found,), (expected,) = (json.loads(one.out)["submissions"] for one in (ended, direct))
+    assert found["conditions"][0]["value"] == expected["conditions"][0]["value"] == "true"
+    judged = found["conditions"][1]["judged"]
+    assert (judged["trace_coverage"], judged) == ("complete", expected["conditions"][1]["judged"])
+    line = task.read_text().count("\n")
+    for more, said in (
+        ((), f"error: {task}:{line}:23: the task takes its traces from the source 'wallet'"),
+        (("--trace", "spans/wallet"), "the source 'wallet', and spans/wallet has no folder of that name"),
+    ):
+        refused = grader("judge", *asked, *more)
+        assert (refused.code, said in refused.err, "mend: " in refused.err) == (2, True, True), refused.err
+    assert "--trace FOLDER" in grader("judge", *asked).err
+    scored = grader("score", "--task", task, "--conversation", CONVERSATION)
+    assert scored.code == 2
+
+
 @pytest.mark.parametrize("kind", ["text", "json", "jsonl", "junit", "markdown"])
 def test_every_format(tmp_path: Path, kind: str) -> None:
     ended = judge(tmp_path, CONVERSATION, *TRACE, "--preset", "tool-use", "--format", kind, "--no-record")

@@ -27,8 +27,8 @@ from grader import (
     Tri,
     UsageError,
 )
-from grader.api import EvidenceLike
 from grader.capture import instrumentors, sdk_provider, sdk_spans
+from grader.capture.sources import EvidenceLike
 from grader.core.coverage import CoverageCode
 from grader.core.execution_trace import ExecutionTrace
 from grader.core.tool_calls import ToolsPayload

@@ -306,6 +306,15 @@ def test_nothing_is_recorded_of_what_cannot_be_scored(grader: RunIt) -> None:
 # --- several sources
 
 
+def test_a_source_by_name_needs_the_folder_it_is_in(grader: RunIt) -> None:
+    task = write_task(GATE, before="trace: {trace_source: mail}\n")
+    Path("talk.json").write_text(json.dumps({"requests": [{"messages": [{"role": "user", "content": "x"}]}]}))
+    ended = grader("score", "--task", task, "--conversation", "talk.json")
+    assert ended.code == 2
+    assert "error: tools.yaml:1:23: the task takes its traces from the source 'mail'" in ended.err
+    assert "mend: grader score FOLDER --task TASK, with the folder that `grader receive --source` wrote" in ended.err
+
+
 def test_files_folders_and_compressions_are_one_observation(grader: RunIt) -> None:
     confirm, send = confirmed()
     folder = Path("traces/day")

@@ -9,6 +9,8 @@ from typing import Any
 import anyio
 import pytest
 
+from grader.capture.sources import forget, register
+from grader.core.execution_trace import ExecutionTrace
 from grader.core.judge_conditions import JudgeSettings, TraceEvidenceRequirement, VoteRule
 from grader.core.judge_render import read_rendering
 from grader.core.judgement import JudgementPayload
@@ -23,6 +25,7 @@ from grader.runner.graded import Graded
 from grader.runner.judge_call import judge_conversation as judge
 from grader.runner.judging import Acquired, JudgedEvidence, acquire
 from grader.runner.replay import replay
+from grader.traces.reader import TraceInput
 from tests.scripted_judge import Drop, Raw, Say, Script, ScriptedJudge, Stall, Status
 from tests.unit.core.judge_samples import LEAK
 from tests.unit.runner.judging_samples import (
@@ -233,6 +236,53 @@ conditions:
   - condition_type: matches_objective
 judge: {samples: 3}
 """
+
+
+NAMED = TASK + "trace: {trace_source: wallet}\n"
+
+
+def _steps(graded: Graded) -> list[str]:
+    """The names of what the trace shows, in order; empty without a trace."""
+    found = [o.payload for o in graded.observations if isinstance(o.payload, ExecutionTrace)]
+    return [step.name for payload in found for step in payload.steps]
+
+
+async def test_a_source_that_the_task_names_is_a_folder_in_the_folders_given(tmp_path: Path) -> None:
+    (tmp_path / "task.yaml").write_text(NAMED)
+    for name, data in (("wallet", spans()), ("other", spans(tool(5, "refund", start=5)))):
+        (tmp_path / "spans" / name).mkdir(parents=True)
+        (tmp_path / "spans" / name / "trace.jsonl").write_bytes(data)
+    with ScriptedJudge([says(True, name="meets_objective", facts={"F1": True})]) as server:
+        async with client(server) as by:
+            graded = await judge(conversation(), trace=tmp_path / "spans", task=tmp_path, by=by, complete=True)
+            assert (leaf(graded).value, "refund" in "".join(_steps(graded))) == (TRUE, False)
+            assert any("charge_card" in step for step in _steps(graded))
+            asked_before = len(server.requests)
+            with pytest.raises(UsageError, match="no folder of that name"):
+                await judge(conversation(), trace=tmp_path / "spans" / "wallet", task=tmp_path, by=by)
+            with pytest.raises(UsageError, match="given twice: the task takes them from the source 'wallet'"):
+                await judge(conversation(), trace=spans(), task=tmp_path, by=by)
+            with pytest.raises(UsageError, match="no source of traces is registered as 'wallet'"):
+                await judge(conversation(), task=tmp_path, by=by)
+    assert len(server.requests) == asked_before
+
+
+async def test_a_source_that_the_task_names_may_be_registered_in_this_process(tmp_path: Path) -> None:
+    class Wallet:
+        def evidence(self) -> tuple[TraceInput, ...]:
+            return (TraceInput.of_bytes(spans()),)
+
+    (tmp_path / "task.yaml").write_text(NAMED)
+    settings = JudgeSettings(require_trace=TraceEvidenceRequirement.AVAILABLE)
+    register("wallet", Wallet())
+    try:
+        with ScriptedJudge([says(True, name="meets_objective", facts={"F1": True})]) as server:
+            async with client(server) as by:
+                graded = await judge(conversation(), task=tmp_path, settings=settings, by=by, complete=True)
+    finally:
+        forget("wallet")
+    assert graded.verdict is not None
+    assert (graded.verdict.value, len(_steps(graded)) > 0) == (TRUE, True)
 
 
 async def test_facts_are_given_and_may_not_be_contradicted(tmp_path: Path) -> None:
