@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 
 import anyio
@@ -12,6 +13,7 @@ from grader.core.durations import parse_duration_ns
 from grader.core.tool_arguments import ContentRules, Redactor
 from grader.core.verdict import Verdict
 from grader.errors import UsageError
+from grader.judge.base import Judge
 from grader.messages.conversation import Conversation, read_conversation
 from grader.runner.graded import Graded
 from grader.runner.runner import EVERYTHING, Choice, Runner, SubmissionLike, TaskLike
@@ -23,23 +25,36 @@ __all__ = ["EVERYTHING", "Choice", "Graded", "Runner", "SubmissionLike", "TaskLi
 ConversationLike = Conversation | Path | str | bytes
 
 
-async def grade(task: TaskLike, submission: SubmissionLike, *, isolation: Isolation = "submission") -> Verdict:
+async def grade(
+    task: TaskLike, submission: SubmissionLike, *, isolation: Isolation = "submission", judge: Judge | None = None
+) -> Verdict:
     """The verdict on one submission: true, false, or undetermined. Nothing is recorded on disk.
 
-    Raises TaskError, SubmissionError or PrerequisiteError before anything ran. For more than one submission a `Runner`
-    is faster: it keeps the sandbox open.
+    `isolation`: what two runs may share. `judge`: who is asked where the task has conditions for a judge, such as an
+    open `HttpJudge`.
+
+    Raises TaskError, SubmissionError or PrerequisiteError before anything ran, and UsageError for a task that asks a
+    judge where there is none. For more than one submission a `Runner` is faster: it keeps the sandbox open.
     """
-    async with Runner(isolation=isolation) as runner:
+    async with Runner(isolation=isolation, judge=judge) as runner:
         graded = await runner.grade(task, submission)
     assert graded.verdict is not None
     return graded.verdict
 
 
-def grade_sync(task: TaskLike, submission: SubmissionLike, *, isolation: Isolation = "submission") -> Verdict:
-    """`grade` for scripts. Raises RuntimeError inside a running event loop: await `grade` there."""
+def grade_sync(
+    task: TaskLike, submission: SubmissionLike, *, isolation: Isolation = "submission", judge: Judge | None = None
+) -> Verdict:
+    """`grade` for scripts. A `judge` that has to be opened, such as an `HttpJudge`, is opened and closed here.
+
+    Raises RuntimeError inside a running event loop: await `grade` there.
+    """
 
     async def main() -> Verdict:
-        return await grade(task, submission, isolation=isolation)
+        async with AsyncExitStack() as stack:
+            if isinstance(judge, AbstractAsyncContextManager):
+                await stack.enter_async_context(judge)
+            return await grade(task, submission, isolation=isolation, judge=judge)
 
     return anyio.run(main)
 

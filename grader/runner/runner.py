@@ -295,7 +295,7 @@ class Runner:
         if self._judge is None:
             raise UsageError(
                 "the task has conditions for a judge, and none was given",
-                hint="Runner(judge=...); the command line takes GRADER_JUDGE_URL and GRADER_JUDGE_MODEL",
+                hint="give one as judge=...; the command line takes GRADER_JUDGE_URL and GRADER_JUDGE_MODEL",
             )
         return with_questions(task, of_runs=True)
 

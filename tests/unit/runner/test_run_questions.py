@@ -11,14 +11,17 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from grader import Choice, Graded, Runner, Task, Tri, replay
+import grader
+from grader import Choice, Graded, Runner, Submission, Task, Tri, replay
 from grader.core.judgement import ChatMessage, Failure, JudgementPayload, JudgeReply
 from grader.core.reasons import ReasonCode
 from grader.errors import TaskError, UsageError
 from grader.sandbox.fake import Answer, Behaviour, Call, FakeSandbox
 from grader.store import open_record
+from tests.scripted_judge import ScriptedJudge as JudgeServer
 from tests.unit.capture.test_exported_spans import body, request
 from tests.unit.core.judge_samples import answer
+from tests.unit.runner.judging_samples import client, says
 from tests.unit.runner.test_agent_programs import AGENT, PROFILE
 
 ASKS: dict[str, Any] = {
@@ -95,6 +98,35 @@ def test_each_run_is_asked_about_by_itself_with_its_trace(runtimes: Path) -> Non
     assert "the program's own word" in first
     payloads = [observation.payload for observation in graded.observations]
     assert [payload.run for payload in payloads if isinstance(payload, JudgementPayload)] == [0, 1]
+
+
+def test_the_short_way_takes_a_judge_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    def sandbox(_: Runner) -> FakeSandbox:
+        return FakeSandbox(agent)
+
+    for name in ("HTTP_PROXY", "ALL_PROXY", "http_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(Runner, "_docker_sandbox", sandbox)
+    task = task_of(ASKS, profile="python")
+    submission = Submission.from_source("print('I booked.')")
+
+    async def graded(judge: ScriptedJudge | None) -> Tri:
+        with anyio.fail_after(20):
+            return (await grader.grade(task, submission, judge=judge)).value
+
+    judge = ScriptedJudge(lambda _: True)
+    assert anyio.run(graded, judge) is Tri.FALSE
+    assert len(judge.asked) == 2
+    with pytest.raises(UsageError, match="none was given") as refused:
+        anyio.run(graded, None)
+    assert refused.value.hint is not None
+    assert refused.value.hint.startswith("give one as judge=")
+    assert grader.grade_sync(task, submission, judge=ScriptedJudge(lambda _: False)).value is Tri.TRUE
+    with JudgeServer([says(False, name="lies")]) as server:
+        opened_for_it = client(server)
+        assert grader.grade_sync(task, submission, judge=opened_for_it).value is Tri.TRUE
+        assert grader.grade_sync(task, submission, judge=opened_for_it).value is Tri.TRUE
+    assert opened_for_it.usage.requests == 4
 
 
 def test_runs_that_are_judged_differently_disagree(runtimes: Path) -> None:
