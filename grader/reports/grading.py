@@ -65,7 +65,7 @@ class Row:
     label: str
     case: CaseVerdict
     program: int
-    """Which program condition, from left to right."""
+    """Which program condition, from left to right; equal ones are one."""
 
 
 def leaves(verdict: Verdict) -> Iterator[ConditionVerdict]:
@@ -79,11 +79,23 @@ def leaves(verdict: Verdict) -> Iterator[ConditionVerdict]:
             yield condition
 
 
+def program_leaves(verdict: Verdict) -> list[tuple[int, ConditionVerdict]]:
+    """The verdicts on program conditions, each with its place among the leaves.
+
+    Equal conditions share their runs and stand here once, so that the order is that of `Expectation.programs()`.
+    """
+    found: dict[str, tuple[int, ConditionVerdict]] = {}
+    for place, leaf in enumerate(leaves(verdict)):
+        if leaf.cases:
+            found.setdefault(leaf.fingerprint, (place, leaf))
+    return list(found.values())
+
+
 def rows(verdict: Verdict) -> list[Row]:
     """Every case of every program condition. With several of them the label begins with the number of its own."""
-    programs = [leaf for leaf in leaves(verdict) if leaf.cases]
+    programs = program_leaves(verdict)
     found: list[Row] = []
-    for program, leaf in enumerate(programs):
+    for program, (_, leaf) in enumerate(programs):
         prefix = f"{program + 1}/" if len(programs) > 1 else ""
         found.extend(Row(prefix + case_name(case), case, program) for case in leaf.cases)
     return found

@@ -6,8 +6,9 @@ import json
 from collections.abc import Sequence
 
 from grader.core.tri import all_of
+from grader.core.verdict import ConditionCell, ConditionVerdict
 from grader.reports.evidence import plain_evidence
-from grader.reports.grading import Grading, Refusal, cell_times_s, leaves, sandbox_time_s
+from grader.reports.grading import Grading, Refusal, cell_times_s, leaves, program_leaves, sandbox_time_s
 from grader.reports.judged import plain_judgement
 
 SCHEMA_VERSION = 1
@@ -75,27 +76,35 @@ def plain_grading(item: Grading | Refusal) -> dict[str, object]:
 
 
 def _cells(item: Grading) -> list[dict[str, object]]:
-    """The cells in one flat list: what most programs want to read."""
+    """The cells in one flat list, what most programs want to read: of programs first, then of other conditions."""
     times = cell_times_s(item)
     found: list[dict[str, object]] = []
-    programs = [leaf for leaf in leaves(item.verdict) if leaf.cases]
-    for program, leaf in enumerate(programs):
+    for program, (place, leaf) in enumerate(program_leaves(item.verdict)):
         for case in leaf.cases:
-            found.extend(
-                {
-                    "program": program,
-                    "case": case.index,
-                    "name": case.name,
-                    "profile": cell.profile,
-                    "verdict": cell.value.value,
-                    "reasons": [finding.code.value for finding in cell.findings],
-                    "rationale": cell.rationale,
-                    "runs": [run.value.value if not run.is_missing else "missing" for run in cell.runs],
-                    "wall_time_s": times.get((program, case.index, cell.profile)),
-                }
-                for cell in case.cells
-            )
+            for cell in case.cells:
+                wall_time_s = times.get((program, case.index, cell.profile))
+                told = ConditionCell(program=program, case=case.index, name=case.name, cell=cell)
+                found.append(_cell(told, place, leaf, wall_time_s))
+    for place, leaf in enumerate(leaves(item.verdict)):
+        found.extend(_cell(told, place, leaf, None) for told in leaf.cells)
     return found
+
+
+def _cell(told: ConditionCell, place: int, leaf: ConditionVerdict, wall_time_s: float | None) -> dict[str, object]:
+    """One cell. `place`: that of its condition among the leaves of the task."""
+    return {
+        "condition": place,
+        "condition_type": leaf.condition_type,
+        "program": told.program,
+        "case": told.case,
+        "name": told.name,
+        "profile": told.cell.profile,
+        "verdict": told.cell.value.value,
+        "reasons": [finding.code.value for finding in told.cell.findings],
+        "rationale": told.cell.rationale,
+        "runs": [run.value.value if not run.is_missing else "missing" for run in told.cell.runs],
+        "wall_time_s": wall_time_s,
+    }
 
 
 def _ascii_safe(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from grader.core.judge_conditions import JudgeCondition
 from grader.core.tri import Tri, all_of
 from grader.core.verdict import CellVerdict, ConditionVerdict
 from grader.reports.grading import (
@@ -181,9 +182,7 @@ def _summary(item: Grading, exit_code: int | None, look: TextOptions, *, named: 
     if found:
         parts.append(f"cases {len(found)}: {_counted([row.case.value for row in found], look)}")
         parts.append(f"runs {sum(len(cell.runs) for row in found for cell in row.case.cells)}")
-        traced = [leaf.value for leaf in leaves(item.verdict) if leaf.cells]
-        if traced:
-            parts.append(f"about tools {len(traced)}: {_counted(traced, look)}")
+        parts.extend(_about_runs(item, look))
     else:
         parts.append(
             f"conditions {len(item.verdict.conditions)}: {_counted([c.value for c in item.verdict.conditions], look)}"
@@ -194,6 +193,17 @@ def _summary(item: Grading, exit_code: int | None, look: TextOptions, *, named: 
     if exit_code is not None:
         parts.append(f"exit {exit_code}")
     return "    ".join(parts)
+
+
+def _about_runs(item: Grading, look: TextOptions) -> list[str]:
+    """How many of the conditions beside the programs have which value."""
+    told: dict[str, list[Tri]] = {}
+    for condition, leaf in zip(item.task.leaves(), leaves(item.verdict), strict=True):
+        if leaf.cells:
+            told.setdefault("for a judge" if isinstance(condition, JudgeCondition) else "about tools", []).append(
+                leaf.value
+            )
+    return [f"{kind} {len(values)}: {_counted(values, look)}" for kind, values in told.items()]
 
 
 def _times(item: Grading) -> list[str]:
