@@ -9,14 +9,17 @@ absence in the evidence proves nothing any more.
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import dataclass, field
 
 from grader.core.coverage import CoverageCode, CoverageReason
-from grader.core.tool_arguments import combined, differ
+from grader.core.tool_arguments import combined
 from grader.core.tool_calls import OrderEdge, ToolCall, ToolsPayload
 from grader.core.tool_names import same_tool
 
 MAX_CANDIDATES = 1_000
-"""How many calls of one name are compared with a call of the messages that has no partner by id."""
+"""How many calls of one name and content, or one id, are compared with a call of the messages."""
+_ANY, _UNKNOWN = "any", "unknown"
+"""Kinds of lists beside those of one content: all calls, and those whose arguments are not recorded."""
 
 
 def with_messages(trace: ToolsPayload, messages: ToolsPayload) -> ToolsPayload:
@@ -63,60 +66,90 @@ def with_messages(trace: ToolsPayload, messages: ToolsPayload) -> ToolsPayload:
     )
 
 
+@dataclass(slots=True)
+class _Waiting:
+    """Calls of the trace that have no partner yet: by group (a call id, a name) and arguments, each in their order."""
+
+    taken: set[str]
+    may_share_id: bool
+    """Whether two calls that both have an id can be one."""
+    lists: dict[tuple[str, str], list[ToolCall]] = field(
+        default_factory=lambda: defaultdict[tuple[str, str], list[ToolCall]](list)
+    )
+
+    def add(self, group: str, call: ToolCall) -> None:
+        for kind in (_ANY, _content(call)):
+            self.lists[group, kind].append(call)
+
+    def take(self, group: str, call: ToolCall, *, is_strict: bool = True) -> ToolCall | None:
+        """The first with equal recorded arguments, else the first whose arguments do not differ.
+
+        Not strict: the first, whatever its arguments.
+        """
+        content = _content(call)
+        for kind in (content, _UNKNOWN) if is_strict and content != _UNKNOWN else (_ANY,):
+            found = self._first(self.lists.get((group, kind), []), call)
+            if found is not None:
+                self.taken.add(found.key)
+                return found
+        return None
+
+    def _first(self, waiting: list[ToolCall], call: ToolCall) -> ToolCall | None:
+        found, gone = None, 0
+        for one in waiting[:MAX_CANDIDATES]:
+            if one.key in self.taken:
+                gone += 1
+            elif (self.may_share_id or one.call_id is None or call.call_id is None) and same_tool(
+                one.names, call.names
+            ):
+                found = one
+                break
+        if gone > MAX_CANDIDATES // 4:
+            # Seldom enough that all of it takes no longer than the calls are many.
+            waiting[:] = [one for one in waiting if one.key not in self.taken]
+            return found if found is not None else self._first(waiting, call)
+        return found
+
+
+def _content(call: ToolCall) -> str:
+    return f"sha256:{call.arguments.sha256}" if call.arguments.is_recorded else _UNKNOWN
+
+
 def _matches(traced: tuple[ToolCall, ...], told: tuple[ToolCall, ...]) -> dict[str, str]:
     """Key of a call of the messages -> key of the same call in the trace."""
-    by_id: dict[str, list[ToolCall]] = defaultdict(list)
+    taken: set[str] = set()
+    by_id, by_name = _Waiting(taken, may_share_id=True), _Waiting(taken, may_share_id=False)
     for call in traced:
         if call.call_id is not None:
-            by_id[call.call_id].append(call)
+            by_id.add(call.call_id, call)
+    partner = _same_ids(by_id, told)
+    told_ids = {call.call_id for call in told}
+    for call in traced:
+        if call.key not in taken and (call.call_id is None or call.call_id not in told_ids):
+            for short in {_short(name) for name in call.names}:
+                by_name.add(short, call)
+    for call in told:
+        if call.key not in partner:
+            found = by_name.take(_short(call.names[0]), call)
+            if found is not None:
+                partner[call.key] = found.key
+    return partner
+
+
+def _same_ids(waiting: _Waiting, told: tuple[ToolCall, ...]) -> dict[str, str]:
     partner: dict[str, str] = {}
     # First those whose arguments agree; a call that is left with its id is the same call, with arguments in conflict.
     for is_strict in (True, False):
         for call in told:
-            waiting = by_id.get(call.call_id, []) if call.call_id is not None and call.key not in partner else []
-            at = _first_fitting(call, waiting) if is_strict else _first_of_tool(call, waiting)
-            if at is not None:
-                partner[call.key] = waiting.pop(at).key
-    taken = set(partner.values())
-    told_ids = {call.call_id for call in told}
-    free: dict[str, list[ToolCall]] = defaultdict(list)
-    for call in traced:
-        if call.key not in taken and (call.call_id is None or call.call_id not in told_ids):
-            for name in call.names:
-                free[_short(name)].append(call)
-    for call in told:
-        if call.key in partner:
-            continue
-        waiting = free[_short(call.names[0])]
-        waiting[:] = [one for one in waiting[:MAX_CANDIDATES] if one.key not in taken] + waiting[MAX_CANDIDATES:]
-        candidates = [one for one in waiting[:MAX_CANDIDATES] if one.call_id is None or call.call_id is None]
-        at = _first_fitting(call, candidates)
-        if at is not None:
-            partner[call.key] = candidates[at].key
-            taken.add(candidates[at].key)
+            if call.call_id is not None and call.key not in partner:
+                found = waiting.take(call.call_id, call, is_strict=is_strict)
+                if found is not None:
+                    partner[call.key] = found.key
     return partner
 
 
 def _short(name: str) -> str:
     return name.rsplit("__", 1)[-1].rsplit("/", 1)[-1]
-
-
-def _first_of_tool(call: ToolCall, candidates: list[ToolCall]) -> int | None:
-    return next((at for at, one in enumerate(candidates) if same_tool(one.names, call.names)), None)
-
-
-def _first_fitting(call: ToolCall, candidates: list[ToolCall]) -> int | None:
-    """The first with equal recorded arguments, else the first whose arguments do not differ."""
-    fitting = [at for at, one in enumerate(candidates) if same_tool(one.names, call.names)]
-    recorded = [
-        at
-        for at in fitting
-        if candidates[at].arguments.is_recorded and not differ(candidates[at].arguments, call.arguments)
-    ]
-    if recorded and call.arguments.is_recorded:
-        return recorded[0]
-    possible = [at for at in fitting if not differ(candidates[at].arguments, call.arguments)]
-    return possible[0] if possible else None
 
 
 def _joined(traced: ToolCall, told: ToolCall) -> ToolCall:

@@ -161,12 +161,23 @@ def any_value(value: object, depth: int = MAX_DEPTH) -> object:
         raise ValueError(f"nested deeper than {MAX_DEPTH}")
     if not isinstance(value, dict):
         raise ValueError("an attribute value that is no object")
-    given = [(kind, item) for kind, item in cast("Json", value).items() if kind in _VALUE_KINDS and item is not None]
-    if len(given) == 0:
-        return None
-    if len(given) > 1:
-        raise ValueError("a value of two kinds: which of them another reader takes is its own affair")
-    kind, item = _VALUE_KINDS[given[0][0]], given[0][1]
+    entries = cast("Json", value)
+    if len(entries) == 1:
+        ((name, item),) = entries.items()
+        kind = _VALUE_KINDS.get(name)
+        if kind is None or item is None:
+            return None
+    else:
+        given = [
+            (_VALUE_KINDS[name], item) for name, item in entries.items() if name in _VALUE_KINDS and item is not None
+        ]
+        if len(given) != 1:
+            if len(given) > 1:
+                raise ValueError("a value of two kinds: which of them another reader takes is its own affair")
+            return None
+        kind, item = given[0]
+    if kind == "stringValue":
+        return item
     if kind == "intValue":
         return exact_int(item)
     if kind == "doubleValue":
