@@ -67,8 +67,8 @@ class Regex(Matcher):
 
     `^` and `$` are the beginning and the very end of the whole value; `(?m)` makes them those of lines, `(?s)` lets `.`
     match a newline, `(?i)` ignores case. With `encoding: utf-8` (the default) `.` is one character, and bytes that are
-    not UTF-8 match nothing but do no harm beside a match; with `latin-1` every byte is one character, so that `\\xff`
-    is the byte FF. Look-around and back-references are not in RE2. Syntax: https://github.com/google/re2/wiki/Syntax
+    not UTF-8 match nothing but do no harm beside a match (to RE2 a lone surrogate is a character); with `latin-1` every
+    byte is one character, so that `\\xff` is the byte FF. Look-around and back-references are not in RE2. Syntax: https://github.com/google/re2/wiki/Syntax
     """
 
     matcher_name: ClassVar[str] = "regex"

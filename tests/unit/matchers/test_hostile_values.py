@@ -132,3 +132,21 @@ def test_a_pattern_too_large_for_the_text_is_still_found_in_the_part_that_is_sea
     data = b"ab" + b"x" * SIZE
     found = Regex(pattern="ab|y{900}").match(Captured.whole(data))
     assert found.value is Tri.TRUE
+
+
+@pytest.mark.parametrize(
+    ("data", "value"),
+    [
+        (b"\xff", Tri.FALSE),
+        (b"\xc3", Tri.FALSE),
+        (b"\xc0\x80", Tri.FALSE),
+        (b"\xf5\x80\x80\x80", Tri.FALSE),
+        # Forbidden by UTF-8, and a character to RE2: a lone surrogate, too long a form, too high a number.
+        (b"\xed\xa0\x80", Tri.TRUE),
+        (b"\xe0\x80\x80", Tri.TRUE),
+        (b"\xf4\x90\x80\x80", Tri.TRUE),
+    ],
+)
+def test_which_bytes_are_a_character_of_a_regex(data: bytes, value: Tri) -> None:
+    assert parse_matcher({"regex": "."}).match(Captured.whole(data)).value is value
+    assert parse_matcher({"regex": ".", "encoding": "latin-1"}).match(Captured.whole(data)).value is Tri.TRUE
