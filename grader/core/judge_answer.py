@@ -16,6 +16,7 @@ from grader.core.judgement import Fact, JudgeReply
 from grader.core.quoting import quote_text
 from grader.core.reasons import ReasonCode
 from grader.core.tool_arguments import parse_json
+from grader.core.trace_content import storable
 from grader.core.tri import Tri
 
 MOST_ANSWER_CHARACTERS = 1 << 20
@@ -97,7 +98,7 @@ def _read(dimension: Dimension, value: object, known: Collection[str]) -> Sample
     rationale = entries["rationale"]
     if not isinstance(rationale, str):
         raise _NotOfTheFormError(f"{name}.rationale is no text")
-    rationale = rationale[:MOST_RATIONALE_CHARACTERS]
+    rationale = storable(rationale)[:MOST_RATIONALE_CHARACTERS]
     cites = _cites(name, entries["cites"])
     category, warnings = _category(dimension, entries.get("category"), answer)
     said = SampleVerdict(

@@ -63,6 +63,7 @@ UNPARSABLE = {
     "rationale is null": json.dumps({"dimensions": {"claim": answer(False) | {"rationale": None}}}),
     "category that it does not have": json.dumps({"dimensions": {"claim": answer(False, category="x")}}),
     "deep": "[" * 100_000,
+    "an exponent beyond all bounds": '{"dimensions": 1e99999999999999999999}',
     "NaN": '{"dimensions": NaN}',
     "too long": '{"dimensions": "' + "x" * (1 << 20) + '"}',
 }
@@ -73,6 +74,12 @@ def test_whatever_has_another_form_is_undetermined(text: str) -> None:
     sample = only(read_reply(JudgeReply(content=text), [CLAIM], (), KNOWN))
     assert (sample.value, sample.code) == (Tri.UNDETERMINED, ReasonCode.JUDGE_UNPARSABLE)
     assert sample.detail
+
+
+def test_half_a_character_in_a_rationale_can_be_stored() -> None:
+    sample = only(read_reply(reply({"claim": answer(False) | {"rationale": "a\ud800"}}), [CLAIM], (), KNOWN))
+    assert sample.rationale == "a\\ud800"
+    assert SampleVerdict.model_validate_json(sample.model_dump_json()) == sample
 
 
 def test_a_fence_around_all_of_it_is_taken_off() -> None:
