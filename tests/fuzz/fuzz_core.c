@@ -271,7 +271,7 @@ static void read_strings(char *const *strings, uint64_t count)
         size_t size = strlen(strings[i]); /* the sanitizer looks */
         MUST(all->fd >= 0 || (strings[i] >= all->text && strings[i] + size < all->text + all->text_bytes));
     }
-    MUST(strings[count] == NULL && (all->fd < 0 || fcntl(all->fd, F_GET_SEALS) == STRINGS_SEALS));
+    MUST(strings[count] == NULL && (all->fd < 0 || (fcntl(all->fd, F_GET_SEALS) & STRINGS_SEALS) == STRINGS_SEALS));
 }
 
 static int execve_now(const char *path, char *const *arguments, char *const *environment)
@@ -313,7 +313,7 @@ static pid_t clone_now(int (*entry)(void *), void *plan)
         main_pid = 0;
     } else {
         living = 1;
-        stubborn = byte() % 8 == 0 ? byte() % 8 : 0;
+        stubborn = byte() % 8 == 0 ? byte() % 32 : 0;
     }
     return last_pid;
 }
@@ -584,7 +584,7 @@ static void send_start(void)
             size += how * 64u; /* what follows the strings may be anything */
             sent.field[Q_STRINGS] = size;
         }
-        fds[count++] = how % 16 == 5 ? any_descriptor() : strings_file(size, how % 8 == 3 ? F_SEAL_WRITE : STRINGS_SEALS);
+        fds[count++] = how % 16 == 5 ? any_descriptor() : strings_file(size, how % 8 == 3 ? F_SEAL_WRITE : how % 8 == 1 ? STRINGS_SEALS | F_SEAL_SEAL : STRINGS_SEALS);
         sent.number |= START_STRINGS_FD;
     }
     if (files > 0 || field[Q_KEEP_FILES] > 0) {
@@ -603,6 +603,8 @@ static void send_start(void)
     }
     if (spoilt >= 90 && spoilt < 94)
         sent.number = (uint32_t)number();
+    if (spoilt >= 98 && spoilt < 104)
+        sent.text_bytes = (uint32_t)number();
     if (spoilt >= 94 && spoilt < 98)
         close(fds[--count]);
     deliver(sizeof sent, fds, (size_t)count);
@@ -750,8 +752,8 @@ static int next_act(struct pollfd *watched)
         break;
     case 8: scribble(); break;
     case 9:
-        if (byte() % 8 == 7)
-            clock_ns += number() % (200 * NS_PER_S);
+        if (byte() % 4 == 3)
+            clock_ns += byte() * NS_PER_S;
         break;
     case 10:
     case 11: hand_acts(); break;

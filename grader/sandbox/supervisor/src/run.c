@@ -70,16 +70,27 @@ static pid_t start_child(struct child_plan *plan)
     return pid;
 }
 
+static int is_sealed(int fd) /* some kernels add seals of their own */
+{
+    int seals = fcntl(fd, F_GET_SEALS);
+    return seals >= 0 && (seals & STRINGS_SEALS) == STRINGS_SEALS;
+}
+
+static int is_pipe(int fd)
+{
+    struct stat s;
+    return fstat(fd, &s) == 0 && S_ISFIFO(s.st_mode);
+}
+
 /* Whether the descriptors of a start are what they are said to be: as many as announced, pipes, and strings in a file
  * that nobody can change. The front is not trusted: what it could open elsewhere (a folder of root's) must not be given to the
  * run, and what can hold us up when it is closed (a socket) must never be closed by us. */
 static int are_what_they_should(const struct message *message, const int *fds)
 {
-    struct stat s;
     int strings = message->number & START_STRINGS_FD ? FD_EXTRA : -1;
     int count = FD_EXTRA + (strings >= 0) + ((message->number & START_HAND_FD) != 0);
     for (int i = 0; i < count; i++)
-        if (fds[i] < 0 || (i == strings ? fcntl(fds[i], F_GET_SEALS) != STRINGS_SEALS : fstat(fds[i], &s) != 0 || !S_ISFIFO(s.st_mode)))
+        if (fds[i] < 0 || !(i == strings ? is_sealed(fds[i]) : is_pipe(fds[i])))
             return 0;
     return count == START_FDS_COUNT || fds[count] < 0;
 }
