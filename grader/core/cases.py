@@ -11,6 +11,7 @@ from grader.core.bytes_field import Bytes, plain_bytes
 from grader.core.conditions import Condition, register_condition
 from grader.core.limits import Limits
 from grader.core.matching import AnyMatcher
+from grader.core.reasons import ReasonCode
 
 _MOST_NAME_BYTES = 1023
 _MOST_NAME_PARTS = 32
@@ -217,3 +218,14 @@ class ProgramBehaves(Condition):
     condition_type: ClassVar[str] = "program_behaves"
     cases: tuple[ProgramCase, ...] = Field(min_length=1)
     repetitions: Annotated[int, BeforeValidator(_repetitions), Field(ge=1, le=10_000)] = 1
+
+    @property
+    def code_if_negated(self) -> ReasonCode:
+        """That of what its cases look at, as for a `not` inside a matcher; of several the first, always the ending."""
+        if any(case.stdout is not None for case in self.cases):
+            return ReasonCode.STDOUT_DIFFERS
+        if any(case.stderr is not None for case in self.cases):
+            return ReasonCode.STDERR_DIFFERS
+        if any(case.output_files for case in self.cases):
+            return ReasonCode.FILE_DIFFERS
+        return ReasonCode.EXIT_CODE

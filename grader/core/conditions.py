@@ -13,6 +13,7 @@ from typing import Annotated, ClassVar, TypeVar, cast
 from pydantic import BeforeValidator, Field, PlainSerializer
 
 from grader.core.canonical import digest
+from grader.core.reasons import ReasonCode
 from grader.core.values import Value
 
 
@@ -31,6 +32,11 @@ class Condition(Value):
     def fingerprint(self) -> str:
         """SHA-256 (hex) of the canonical plain form: a new field with a default does not change it."""
         return digest(self.to_plain())
+
+    @property
+    def code_if_negated(self) -> ReasonCode:
+        """Of a leaf: why `Not` of it is false where it is true. A code that makes things false."""
+        raise NotImplementedError(f"{type(self).__name__} does not say which reason code a false `not` of it has")
 
     def parts(self) -> tuple[Condition, ...]:
         """The conditions that this one combines; of a leaf, none."""

@@ -12,6 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 
 from grader.core.conditions import Condition, register_condition
 from grader.core.dimensions import MOST_DIMENSIONS, Dimension, Flag, Sentence, check_distinct
+from grader.core.reasons import ReasonCode
 from grader.core.tool_conditions import Name
 
 MOST_SAMPLES = 99
@@ -88,6 +89,11 @@ class JudgeCondition(Condition):
     """
 
     case: Name | None = None
+
+    @property
+    def code_if_negated(self) -> ReasonCode:
+        """The judge found no violation, and must find one: what it says is against the condition either way."""
+        return ReasonCode.JUDGE_VIOLATION
 
     @property
     def questions(self) -> tuple[Dimension, ...]:

@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_valida
 from grader.core.canonical import digest
 from grader.core.conditions import Condition, register_condition
 from grader.core.matching import AnyMatcher
+from grader.core.reasons import ReasonCode
 
 MOST_CALLS = 1_000_000_000
 """The largest count that a requirement may name."""
@@ -126,6 +127,12 @@ class ToolsCalled(_NamesCalls):
     tools: tuple[ToolCallRequirement, ...] = ()
     exhaustive: Annotated[bool, Field(strict=True)] = False
 
+    @property
+    def code_if_negated(self) -> ReasonCode:
+        """A tool ran that must not; if none is demanded here, a tool did not run that must."""
+        demands = any(tool.at_least > 0 for tool in self.tools)
+        return ReasonCode.TOOL_FORBIDDEN if demands else ReasonCode.TOOL_MISSING
+
     @model_validator(mode="after")
     def _asks_for_something(self) -> ToolsCalled:
         if not self.exhaustive and len(self.tools) == 0:
@@ -152,6 +159,11 @@ class ToolsCalledInOrder(_NamesCalls):
 
     tools: tuple[ToolCallRequirement, ...] = Field(min_length=2, max_length=1000)
 
+    @property
+    def code_if_negated(self) -> ReasonCode:
+        """The tools ran in an order that must not be."""
+        return ReasonCode.TOOL_ORDER
+
     @field_validator("tools")
     @classmethod
     def _steps_have_no_counts(cls, steps: tuple[ToolCallRequirement, ...]) -> tuple[ToolCallRequirement, ...]:
@@ -168,6 +180,11 @@ class ToolsNotCalled(ToolCondition):
     condition_type: ClassVar[str] = "tools_not_called"
 
     tools: tuple[Name, ...] = Field(min_length=1)
+
+    @property
+    def code_if_negated(self) -> ReasonCode:
+        """None of the tools ran, and one of them must."""
+        return ReasonCode.TOOL_MISSING
 
     @field_validator("tools")
     @classmethod
@@ -188,6 +205,11 @@ class ToolPrecededBy(ToolCondition):
 
     tool: Name
     by: Name
+
+    @property
+    def code_if_negated(self) -> ReasonCode:
+        """The gate held, and must not."""
+        return ReasonCode.TOOL_ORDER
 
     @model_validator(mode="after")
     def _two_tools(self) -> ToolPrecededBy:

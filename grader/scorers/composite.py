@@ -5,7 +5,7 @@ Every part is judged, none is skipped because another has decided: a verdict nam
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from grader.core.conditions import AllOf, AnyOf, Condition, Not
 from grader.core.expectation import Expectation
@@ -25,11 +25,14 @@ def judge_condition(condition: Condition, judge_leaf: LeafJudge) -> ConditionVer
         return judge_leaf(condition)
     if isinstance(condition, Not):
         part = judge_condition(condition.condition, judge_leaf)
-        return _combined(condition, (part,), part.value.negated(), f"not: {part.rationale}")
+        value = part.value.negated()
+        findings = _against(condition.condition, part) if value is Tri.FALSE else _unsettled(part)
+        return _combined(condition, (part,), value, f"not: {part.rationale}", findings)
     if isinstance(condition, AllOf | AnyOf):
         parts = tuple(judge_condition(part, judge_leaf) for part in condition.conditions)
         value = (all_of if isinstance(condition, AllOf) else any_of)(part.value for part in parts)
-        return _combined(condition, parts, value, _words(parts, value))
+        findings = [finding for part in parts for finding in part.findings]
+        return _combined(condition, parts, value, _words(parts, value), findings)
     raise TaskError(f"{condition.condition_type} combines conditions in a way that is not known here")
 
 
@@ -163,12 +166,12 @@ class FirstDetermined:
 
 
 def _combined(
-    condition: Condition, parts: tuple[ConditionVerdict, ...], value: Tri, rationale: str
+    condition: Condition,
+    parts: tuple[ConditionVerdict, ...],
+    value: Tri,
+    rationale: str,
+    findings: Iterable[Finding],
 ) -> ConditionVerdict:
-    if value is Tri.FALSE and isinstance(condition, Not):
-        findings = [finding for leaf in _leaves(parts) for finding in _against(leaf)]
-    else:
-        findings = [finding for part in parts for finding in part.findings]
     return ConditionVerdict(
         condition_type=condition.condition_type,
         fingerprint=condition.fingerprint,
@@ -208,28 +211,25 @@ def _not_observed(condition: Condition, scorer: Scorer) -> ConditionVerdict:
     )
 
 
-def _leaves(verdicts: Sequence[ConditionVerdict]) -> Iterator[ConditionVerdict]:
-    for verdict in verdicts:
-        if len(verdict.parts) == 0:
-            yield verdict
-        else:
-            yield from _leaves(verdict.parts)
+def _against(condition: Condition, verdict: ConditionVerdict) -> Iterator[Finding]:
+    """Why a condition that a `not` wants to be false is not: what makes it true, and what leaves it unsettled.
+
+    A part of it that is false is what the `not` wants, and no reason. Below a second `not` it is the other way round.
+    """
+    if isinstance(condition, Not):
+        yield from verdict.parts[0].findings
+    elif condition.composite:
+        for part, told in zip(condition.parts(), verdict.parts, strict=True):
+            yield from _against(part, told)
+    elif verdict.value is Tri.TRUE:
+        yield Finding(code=condition.code_if_negated, detail=f"it must not be so: {verdict.rationale}")
+    elif verdict.value is Tri.UNDETERMINED:
+        yield from verdict.findings
 
 
-# What a true condition is called where it should have been false.
-_NEGATED = {
-    "tools_called": ReasonCode.TOOL_FORBIDDEN,
-    "tools_not_called": ReasonCode.TOOL_MISSING,
-    "tools_called_in_order": ReasonCode.TOOL_ORDER,
-    "tool_preceded_by": ReasonCode.TOOL_ORDER,
-    "matches_objective": ReasonCode.JUDGE_VIOLATION,
-    "meets_dimensions": ReasonCode.JUDGE_VIOLATION,
-}
-
-
-def _against(leaf: ConditionVerdict) -> tuple[Finding, ...]:
-    """What a leaf contributes to a negation that is false: its findings, or that it is true."""
-    code = _NEGATED.get(leaf.condition_type)
-    if leaf.value is Tri.TRUE and code is not None:
-        return (Finding(code=code, detail=leaf.rationale),)
-    return leaf.findings
+def _unsettled(verdict: ConditionVerdict) -> Iterator[Finding]:
+    """What leaves a condition undetermined: the findings of each leaf that is."""
+    if len(verdict.parts) == 0 and verdict.value is Tri.UNDETERMINED:
+        yield from verdict.findings
+    for part in verdict.parts:
+        yield from _unsettled(part)
