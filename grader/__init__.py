@@ -106,6 +106,13 @@ _HOMES = {
 
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
+# These names read plain data (`Task.model_validate(...)`), where any condition or matcher may stand: all are registered
+# before the first of them is given out, in whatever order a caller imports.
+_READ_PLAIN_DATA = frozenset(
+    f"grader.core.{name}" for name in ("cases", "conditions", "expectation", "judge_conditions", "tool_conditions")
+)
+_REGISTER = ("grader.core.cases", "grader.core.judge_conditions", "grader.core.tool_conditions", "grader.matchers")
+
 __all__ = [
     "Acquisition",
     "AllOf",
@@ -173,6 +180,9 @@ def __getattr__(name: str) -> object:
     home = _HOME_OF.get(name)
     if home is None:
         raise AttributeError(f"module 'grader' has no attribute {name!r}")
+    if home in _READ_PLAIN_DATA:
+        for registered in _REGISTER:
+            import_module(registered)
     return getattr(import_module(home), name)
 
 
