@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from grader.core.conditions import Not
 from grader.core.expectation import Task
 from grader.core.judgement import JudgementPayload
 from grader.core.observation import ProgramRuns
@@ -77,6 +78,17 @@ def leaves(verdict: Verdict) -> Iterator[ConditionVerdict]:
             stack.extend(reversed(condition.parts))
         else:
             yield condition
+
+
+def composites(verdict: Verdict) -> list[tuple[int, ConditionVerdict]]:
+    """The conditions of the expectation that combine others, with their places in it, from 0."""
+    return [(place, condition) for place, condition in enumerate(verdict.conditions) if condition.parts]
+
+
+def reasons_of_not(condition: ConditionVerdict) -> tuple[Finding, ...]:
+    """Why a `not` is false, which none of its parts says: they are as they are."""
+    is_false = condition.condition_type == Not.condition_type and condition.value is Tri.FALSE
+    return condition.findings if is_false else ()
 
 
 def program_leaves(verdict: Verdict) -> list[tuple[int, ConditionVerdict]]:

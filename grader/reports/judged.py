@@ -11,7 +11,7 @@ from grader.core.judgement import JudgementPayload
 from grader.core.tri import Tri
 from grader.core.verdict import ConditionVerdict
 from grader.reports.evidence import condition_label
-from grader.reports.grading import Grading
+from grader.reports.grading import Grading, reasons_of_not
 from grader.reports.look import COLORS, MARKS, TextOptions, paint, reason
 from grader.reports.sanitize import safe_line
 
@@ -53,6 +53,7 @@ def _condition(condition: Condition, verdict: ConditionVerdict, look: TextOption
     label = safe_line(judged_label(condition), 200)
     yield f"{indent}{mark} {verdict.condition_type}  {label}".rstrip()
     if verdict.parts:
+        yield from (f"{indent}    {reason(one, _LONGEST_RATIONALE, _CODE_COLUMNS)}" for one in reasons_of_not(verdict))
         for part, inner in zip(condition.parts(), verdict.parts, strict=True):
             yield from _condition(part, inner, look, indent + "  ")
     elif verdict.judged is not None and verdict.judged.dimensions:

@@ -1,6 +1,7 @@
 """JUnit XML, for continuous integration: false is a failure, undetermined an error, what was not run is skipped.
 
-A suite is a submission, a test case is a cell (a case under one profile) or a condition that is not about programs.
+A suite is a submission, a test case is a cell (a case under one profile), a condition that has none, or a condition
+that combines others. So a verdict that is false has a failure, also where nothing but a `not` is false.
 There is no official schema; the attributes are those that the common readers share.
 """
 
@@ -11,7 +12,7 @@ from collections.abc import Sequence
 from grader.core.tri import Tri
 from grader.core.verdict import CellVerdict, ConditionVerdict, Finding
 from grader.reports.evidence import condition_label, coverage_in_words, size_in_words
-from grader.reports.grading import Grading, Refusal, cell_times_s, deciding, leaves, never_ran, rows
+from grader.reports.grading import Grading, Refusal, cell_times_s, composites, deciding, leaves, never_ran, rows
 from grader.reports.sanitize import xml_attribute, xml_text
 from grader.reports.traced import cell_name
 
@@ -43,6 +44,10 @@ def _suite(item: Grading) -> str:
             name = f"{leaf.condition_type} {condition_label(condition)}".rstrip()
             cases.append(_case(item.submission, name, element, None))
             _count(counted, element)
+    for place, condition in composites(item.verdict):
+        element = _leaf_element(condition)
+        cases.append(_case(item.submission, f"{condition.condition_type} (condition {place})", element, None))
+        _count(counted, element)
     head = (
         f"  <testsuite name={xml_attribute(item.submission)} tests={xml_attribute(str(len(cases)))}"
         f' failures="{counted["failure"]}" errors="{counted["error"]}" skipped="{counted["skipped"]}"'

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from grader.core.tri import Tri
 from grader.reports.evidence import condition_label, coverage_in_words, size_in_words
-from grader.reports.grading import Grading, Refusal, counts, deciding, leaves, rows
+from grader.reports.grading import Grading, Refusal, composites, counts, deciding, leaves, rows
 from grader.reports.look import MARKS, TextOptions
 from grader.reports.sanitize import markdown_text
 from grader.reports.text import run_marks
@@ -43,6 +43,11 @@ def _grading(item: Grading) -> str:
     for leaf in leaves(item.verdict):
         if not leaf.cases and leaf.value is not Tri.TRUE:
             lines.append(f"- {MARKS[leaf.value]} `{leaf.condition_type}` {markdown_text(leaf.rationale)}")
+    for _, condition in composites(item.verdict):
+        if condition.value is not Tri.TRUE:
+            codes = " ".join(f"`{finding.code.value}`" for finding in condition.findings)
+            detail = markdown_text(condition.rationale)
+            lines.append(f"- {MARKS[condition.value]} `{condition.condition_type}` {codes} {detail}")
     return "\n".join(lines) + "\n"
 
 

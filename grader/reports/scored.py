@@ -18,7 +18,7 @@ from grader.reports.evidence import (
     not_counted_in_words,
     size_in_words,
 )
-from grader.reports.grading import Grading
+from grader.reports.grading import Grading, reasons_of_not
 from grader.reports.look import COLORS, MARKS, TextOptions, pad, paint, reason, text_width
 from grader.reports.sanitize import safe_line
 from grader.scorers.order import duration
@@ -73,6 +73,7 @@ def _condition(
     label = safe_line(condition_label(condition), 200)
     yield f"{indent}{mark} {verdict.condition_type}  {label}".rstrip()
     if verdict.parts:
+        yield from (f"{indent}    {reason(one, _LONGEST_RATIONALE, _CODE_COLUMNS)}" for one in reasons_of_not(verdict))
         for part, inner in zip(condition.parts(), verdict.parts, strict=True):
             yield from _condition(part, inner, payload, look, indent + "  ")
     elif verdict.findings:

@@ -11,11 +11,13 @@ from grader.reports.grading import (
     Grading,
     Refusal,
     Row,
+    composites,
     counts,
     deciding,
     leaves,
     never_ran,
     profiles,
+    reasons_of_not,
     rows,
     sandbox_time_s,
 )
@@ -92,8 +94,7 @@ def _conditions(item: Grading, look: TextOptions) -> list[str]:
             lines.extend(traced_lines(condition, leaf, look))
         elif not leaf.cases:
             lines.extend(_leaf_lines(leaf, look))
-    composites = [condition for condition in item.verdict.conditions if condition.parts]
-    for condition in composites:
+    for _, condition in composites(item.verdict):
         lines.extend(_tree(condition, look, depth=0))
     return lines
 
@@ -167,7 +168,9 @@ def _leaf_lines(leaf: ConditionVerdict, look: TextOptions) -> list[str]:
 
 def _tree(condition: ConditionVerdict, look: TextOptions, depth: int) -> list[str]:
     mark = paint(MARKS[condition.value], COLORS[condition.value], look)
-    lines = [f"{'  ' * depth}{mark} {safe_line(condition.condition_type)}"]
+    indent = "  " * depth
+    lines = [f"{indent}{mark} {safe_line(condition.condition_type)}"]
+    lines.extend(f"{indent}    {reason(finding)}" for finding in reasons_of_not(condition))
     for part in condition.parts:
         lines.extend(_tree(part, look, depth + 1))
     return lines

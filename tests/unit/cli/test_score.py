@@ -117,6 +117,11 @@ def test_composites_show_every_part(grader: RunIt) -> None:
         "✓ any_of",
     ]
     assert "  ? tool_preceded_by  send by confirm" in ended.out
+    task = write_task(f"{{condition_type: not, condition: {SENT}}}")
+    ended = grader("score", write_trace(*confirmed()), "--task", task)
+    assert ended.code == 1
+    said = "it must not be so: send(to) was executed with the required arguments"
+    assert ended.out.splitlines()[:2] == ["✗ not", f"    tool.forbidden         {said}"]
 
 
 # --- completeness
