@@ -5,6 +5,8 @@ The commands import what they need when they run, so that `grader --help` is qui
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import sys
 import traceback
 from collections.abc import Sequence
@@ -15,7 +17,7 @@ import typer
 from grader.cli import clean, doctor, judge, lint, receive, replay, run, runtimes, score, show
 from grader.cli.console import Console, use_streams, write
 from grader.cli.exit_codes import BUG, INTERRUPTED_BY, USAGE, of_error
-from grader.errors import GraderError
+from grader.errors import GraderError, PrerequisiteError
 from grader.reports.sanitize import safe_line
 
 app = typer.Typer(
@@ -59,6 +61,7 @@ def main() -> None:
 def run_cli(arguments: Sequence[str]) -> int:
     """Run the command line with these arguments; its exit code. Every way in which a command can end is here."""
     use_streams()
+    shown_in_full = "-v" in arguments or "--verbose" in arguments
     try:
         code: object = app(args=list(arguments), prog_name="grader", standalone_mode=False)
     except GraderError as error:
@@ -68,9 +71,22 @@ def run_cli(arguments: Sequence[str]) -> int:
         return _usage(error)
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED_BY + 2
+    except SystemExit:  # of the parser's own: nobody reads its help any more
+        return 0
+    except OSError as error:
+        return _help_not_written(error) if error.errno == errno.ENOSPC else _bug(error, shown_in_full=shown_in_full)
     except Exception as error:  # noqa: BLE001 - the last door: a bug must end with 70 and say what it is
-        return _bug(error, shown_in_full="-v" in arguments or "--verbose" in arguments)
+        return _bug(error, shown_in_full=shown_in_full)
     return code if isinstance(code, int) else 0
+
+
+def _help_not_written(error: OSError) -> int:
+    """The parser writes its help by itself; what commands write goes through `console.write`, which tells."""
+    told = PrerequisiteError(f"standard output cannot be written: {error.strerror}")
+    Console().error(told)
+    with contextlib.suppress(GraderError):
+        write(sys.stdout, "")  # else Python would complain again when it flushes at exit
+    return of_error(told)
 
 
 def _usage(error: BaseException) -> int:

@@ -42,6 +42,7 @@ from grader.runner.grading import (
 )
 from grader.runner.programs import Profiles, image_of, make_program, profiles_for
 from grader.runner.recording import Recording, check_resumable, record_facts
+from grader.runner.replay import recorded_selection
 from grader.runner.run import Rules, exported_spans
 from grader.runner.verdicts import check_readable, check_traced
 from grader.runtimes import LoadedProfile
@@ -111,17 +112,22 @@ class Runner:
         self._images: dict[tuple[str, Path], ProfileInForce] = {}
         self._image_lock = anyio.Lock()
         self._stack = AsyncExitStack()
+        self._was_entered = False
         self._sandbox: Sandbox | None = None
         self._group: TaskGroup | None = None
         self._last_plan: tuple[Task, Plan] | None = None
 
     async def __aenter__(self) -> Runner:
+        if self._was_entered:
+            raise UsageError("a runner is entered once", hint="make another Runner; both may be open at the same time")
+        self._was_entered = True
         sandbox = self._given_sandbox if self._given_sandbox is not None else self._docker_sandbox()
         await self._stack.__aenter__()
         try:
             self._sandbox = await self._stack.enter_async_context(sandbox)
         except BaseException:
             await self._stack.aclose()
+            self._was_entered = False
             raise
         self._group = await anyio.create_task_group().__aenter__()
         return self
@@ -137,6 +143,7 @@ class Runner:
                 group.cancel_scope.cancel()
             await group.__aexit__(None, None, None)
         finally:
+            self._sandbox = None
             try:
                 await self._stack.__aexit__(kind, error, trace)
             finally:
@@ -250,10 +257,7 @@ class Runner:
                 where=Place(str(record.folder)),
             )
         submission = Submission(recorded.files, recorded.name, recorded.language, recorded.entry)
-        selection = entry.header.selection
-        assignment = await self._assigned(
-            entry.task, submission, Selection.model_validate(dict(selection)) if selection is not None else None
-        )
+        assignment = await self._assigned(entry.task, submission, recorded_selection(record, entry))
         check_resumable(record, entry, assignment, self._facts())
         return assignment
 
@@ -360,7 +364,8 @@ class Runner:
 
     def _opened(self) -> Sandbox:
         if self._sandbox is None:
-            raise UsageError("the runner is not open", hint="use it as `async with grader.Runner() as runner:`")
+            state = "not open any more" if self._was_entered else "not open"
+            raise UsageError(f"the runner is {state}", hint="use it as `async with grader.Runner() as runner:`")
         return self._sandbox
 
     def _tasks(self) -> TaskGroup:

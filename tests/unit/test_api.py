@@ -258,6 +258,46 @@ def test_a_bug_in_the_middle_of_a_stream_comes_out_where_it_is_read() -> None:
     run(main)
 
 
+def test_a_runner_is_entered_once_and_of_no_use_when_it_is_closed() -> None:
+    async def main() -> None:
+        runner = Runner(sandbox=FakeSandbox(echo))
+        with pytest.raises(grader.UsageError, match="the runner is not open$"):
+            await runner.grade(ONE, ECHO)
+        async with runner:
+            with pytest.raises(grader.UsageError, match="entered once"):
+                async with runner:
+                    pass
+            assert value(await runner.grade(ONE, ECHO)) is Tri.TRUE  # it goes on as if nothing had been tried
+        with pytest.raises(grader.UsageError, match="not open any more"):
+            await runner.grade(ONE, ECHO)
+        with pytest.raises(grader.UsageError, match="entered once"):
+            async with runner:
+                pass
+
+    run(main)
+
+
+def test_a_runner_that_could_not_open_may_be_tried_again() -> None:
+    class Late(FakeSandbox):
+        is_there = False
+
+        async def __aenter__(self) -> FakeSandbox:
+            if not self.is_there:
+                raise grader.PrerequisiteError("no engine answers")
+            return await super().__aenter__()
+
+    async def main() -> None:
+        sandbox = Late(echo)
+        runner = Runner(sandbox=sandbox)
+        with pytest.raises(grader.PrerequisiteError):
+            await runner.__aenter__()
+        sandbox.is_there = True
+        async with runner:
+            assert value(await runner.grade(ONE, ECHO)) is Tri.TRUE
+
+    run(main)
+
+
 def test_stopping_at_the_first_false() -> None:
     calls: list[int] = []
 

@@ -52,6 +52,15 @@ def test_a_full_disk_under_standard_output_is_told_and_the_other_reports_are_wri
     assert shell(f"{scored} 2> /dev/full").returncode == UNDETERMINED
 
 
+@pytest.mark.parametrize("command", ["--help", "run --help"])
+def test_help_that_cannot_be_written_is_told_and_help_that_nobody_reads_is_no_error(command: str) -> None:
+    grader = f"{sys.executable} -c 'from grader.cli.app import main; main()' {command}"
+    full = shell(f"{grader} > /dev/full")
+    assert (full.returncode, full.stderr) == (4, "error: standard output cannot be written: No space left on device\n")
+    gone = shell(f"{grader} | true; echo ${{PIPESTATUS[0]}}")
+    assert (gone.stdout, gone.stderr) == ("0\n", "")
+
+
 class _Gone(io.StringIO):
     """A terminal that was closed."""
 
