@@ -10,9 +10,9 @@ import random
 import time
 from collections.abc import Callable
 
-from grader.core.coverage import Coverage
-from grader.core.tool_calls import Attempt, EvidenceSource, ToolCall, ToolsPayload
-from grader.core.tool_conditions import ToolCallRequirement, ToolPrecededBy, ToolsCalledInOrder
+from grader.core.tools.calls import Attempt, EvidenceSource, ToolCall, ToolsPayload
+from grader.core.tools.conditions import ToolCallRequirement, ToolPrecededBy, ToolsCalledInOrder
+from grader.core.traces.coverage import Coverage
 from grader.scorers.interval_order import Span, find_definite, find_possible
 from grader.scorers.order import judge_order
 from grader.scorers.preceded_by import judge_preceded_by

@@ -90,7 +90,7 @@ def write(folder: Path, spans: int) -> dict[str, Path]:
 
 def read(kind: str, file: Path) -> dict[str, float]:
     """In a process of its own: CPU seconds, and how far the peak of memory is above that before reading."""
-    from grader.core.tool_conditions import ToolPrecededBy  # noqa: F401 - what scoring would have loaded
+    from grader.core.tools.conditions import ToolPrecededBy  # noqa: F401 - what scoring would have loaded
 
     before = peak_bytes()
     start = time.process_time()

@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from grader.capture.request import CapturedRequest
     from grader.core.cases import InputFile, OutputFile, ProgramBehaves, ProgramCase
     from grader.core.conditions import AllOf, AnyOf, Condition, Not
-    from grader.core.dimensions import Category, Dimension, Grade, Preset
     from grader.core.expectation import Expectation, Task
-    from grader.core.judge_conditions import (
+    from grader.core.judging.conditions import (
         JudgeSettings,
         MatchesObjective,
         MeetsDimensions,
         TraceEvidenceRequirement,
         VoteRule,
     )
+    from grader.core.judging.dimensions import Category, Dimension, Grade, Preset
     from grader.core.limits import Limits
     from grader.core.observation import Acquisition, Observation
     from grader.core.reasons import ReasonCode, ReasonKind
-    from grader.core.tool_conditions import (
+    from grader.core.tools.conditions import (
         ToolArgumentRequirement,
         ToolCallRequirement,
         ToolPrecededBy,
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from grader.judge.presets import load_preset_file
     from grader.runner.graded import Graded
     from grader.runner.grading import Watcher
-    from grader.runner.judge_call import judge_conversation, judge_conversation_sync
+    from grader.runner.judging.call import judge_conversation, judge_conversation_sync
     from grader.runner.replay import replay
     from grader.submission import Submission
 
@@ -65,8 +65,8 @@ _HOMES = {
     "grader.core.cases": ("InputFile", "OutputFile", "ProgramBehaves", "ProgramCase"),
     "grader.core.conditions": ("AllOf", "AnyOf", "Condition", "Not"),
     "grader.core.expectation": ("Expectation", "Task"),
-    "grader.core.dimensions": ("Category", "Dimension", "Grade", "Preset"),
-    "grader.core.judge_conditions": (
+    "grader.core.judging.dimensions": ("Category", "Dimension", "Grade", "Preset"),
+    "grader.core.judging.conditions": (
         "JudgeSettings",
         "MatchesObjective",
         "MeetsDimensions",
@@ -76,7 +76,7 @@ _HOMES = {
     "grader.core.limits": ("Limits",),
     "grader.core.observation": ("Acquisition", "Observation"),
     "grader.core.reasons": ("ReasonCode", "ReasonKind"),
-    "grader.core.tool_conditions": (
+    "grader.core.tools.conditions": (
         "ToolArgumentRequirement",
         "ToolCallRequirement",
         "ToolPrecededBy",
@@ -99,7 +99,7 @@ _HOMES = {
     "grader.runner.graded": ("Graded",),
     "grader.runner.grading": ("Watcher",),
     "grader.judge.presets": ("load_preset_file",),
-    "grader.runner.judge_call": ("judge_conversation", "judge_conversation_sync"),
+    "grader.runner.judging.call": ("judge_conversation", "judge_conversation_sync"),
     "grader.runner.replay": ("replay",),
     "grader.submission": ("Submission",),
 }
@@ -109,9 +109,15 @@ _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 # These names read plain data (`Task.model_validate(...)`), where any condition or matcher may stand: all are registered
 # before the first of them is given out, in whatever order a caller imports.
 _READ_PLAIN_DATA = frozenset(
-    f"grader.core.{name}" for name in ("cases", "conditions", "expectation", "judge_conditions", "tool_conditions")
+    {
+        "grader.core.cases",
+        "grader.core.conditions",
+        "grader.core.expectation",
+        "grader.core.judging.conditions",
+        "grader.core.tools.conditions",
+    }
 )
-_REGISTER = ("grader.core.cases", "grader.core.judge_conditions", "grader.core.tool_conditions", "grader.matchers")
+_REGISTER = ("grader.core.cases", "grader.core.judging.conditions", "grader.core.tools.conditions", "grader.matchers")
 
 __all__ = [
     "Acquisition",

@@ -10,7 +10,7 @@ import anyio
 
 from grader.capture.sources import EvidenceLike, traces_of
 from grader.core.durations import parse_duration_ns
-from grader.core.tool_arguments import ContentRules, Redactor
+from grader.core.tools.arguments import ContentRules, Redactor
 from grader.core.verdict import Verdict
 from grader.errors import UsageError
 from grader.judge.base import Judge

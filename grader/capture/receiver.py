@@ -25,7 +25,7 @@ from grader.capture.otlp_http import Batch, OtlpConnection, Phase, Refused
 from grader.capture.peer import Listener, Peer
 from grader.capture.sources import check_source_name
 from grader.capture.spool import Spool
-from grader.core.coverage import CoverageCode
+from grader.core.traces.coverage import CoverageCode
 from grader.errors import PrerequisiteError, UsageError
 
 _READ_BYTES = 64 << 10

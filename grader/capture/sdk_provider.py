@@ -17,7 +17,7 @@ from opentelemetry.trace import Status, StatusCode, get_current_span, set_span_i
 
 from grader.capture.sdk_spans import content_bytes, describe, is_of_an_agent, read_span
 from grader.capture.trace_buffer import BufferLimits, KeptTrace, Snapshot, TraceBuffer
-from grader.core.coverage import CoverageCode
+from grader.core.traces.coverage import CoverageCode
 from grader.traces import span as traces
 from grader.traces.reader import TraceInput
 

@@ -10,7 +10,7 @@ from typing import cast
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import StatusCode
 
-from grader.core.tool_arguments import ContentRules
+from grader.core.tools.arguments import ContentRules
 from grader.traces.classify import classify
 from grader.traces.otlp_json import producer_of
 from grader.traces.span import Attributes, Span, SpanEvent

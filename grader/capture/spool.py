@@ -19,7 +19,7 @@ from anyio import to_thread
 from grader.capture.otlp_body import OtlpEncoding
 from grader.capture.otlp_http import Batch
 from grader.capture.received_files import SourceFiles, framed
-from grader.core.coverage import CoverageCode, CoverageReason
+from grader.core.traces.coverage import CoverageCode, CoverageReason
 from grader.traces.received import note_line
 
 _MOST_AWAITED = 10_000

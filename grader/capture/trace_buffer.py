@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Generic, TypeVar
 
-from grader.core.coverage import CoverageCode
+from grader.core.traces.coverage import CoverageCode
 
 S = TypeVar("S")
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from grader.core.judgement import JudgementPayload
+from grader.core.judging.judgement import JudgementPayload
 from grader.core.observation import Payload, ProgramRuns
-from grader.core.tool_calls import ToolsPayload
+from grader.core.tools.calls import ToolsPayload
 from grader.errors import Problem, TaskError
 from grader.reports.grading import Grading, Refusal
 from grader.runner.graded import Graded

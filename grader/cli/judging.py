@@ -15,17 +15,17 @@ from grader.cli.items import as_item
 from grader.cli.output import Output
 from grader.cli.record_choice import NEW_RECORD, RecordChoice
 from grader.core.expectation import Task
-from grader.core.judge_conditions import JudgeSettings
-from grader.core.tool_arguments import ContentRules
-from grader.core.trace_content import TextRules
+from grader.core.judging.conditions import JudgeSettings
+from grader.core.tools.arguments import ContentRules
+from grader.core.traces.content import TextRules
 from grader.errors import UsageError
 from grader.formats.task_file import trace_source_place
 from grader.judge.endpoint import endpoint_from_environment
 from grader.judge.presets import load_preset, preset_names
 from grader.reports.grading import Grading
 from grader.runner.graded import Graded
-from grader.runner.judge_call import Asked, earlier_entry, http_judge
-from grader.runner.judging import JudgedEvidence, check_judgeable, judge_evidence
+from grader.runner.judging.call import Asked, earlier_entry, http_judge
+from grader.runner.judging.conversation import JudgedEvidence, check_judgeable, judge_evidence
 from grader.runner.score import keep_evidence, read_conversation_file
 
 

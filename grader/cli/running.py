@@ -146,7 +146,7 @@ async def _judge(task: Task) -> AsyncGenerator[Judge | None]:
         return
     check_readable(task)  # what no run could answer is told before a judge is asked for
     from grader.judge.endpoint import endpoint_from_environment  # few tasks have a judge
-    from grader.runner.judge_call import http_judge
+    from grader.runner.judging.call import http_judge
 
     async with http_judge(endpoint_from_environment()) as judge:
         yield judge

@@ -14,7 +14,7 @@ from grader.cli.items import as_item
 from grader.cli.output import Output
 from grader.cli.record_choice import NEW_RECORD, RecordChoice
 from grader.core.durations import parse_duration_ns
-from grader.core.tool_arguments import ContentRules
+from grader.core.tools.arguments import ContentRules
 from grader.errors import UsageError
 from grader.formats.task_file import trace_source_place
 from grader.messages.conversation import Conversation

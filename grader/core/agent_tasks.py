@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from grader.core.conditions import Condition
 from grader.core.expectation import Expectation
-from grader.core.judge_conditions import JudgeCondition
-from grader.core.tool_conditions import ToolCondition
+from grader.core.judging.conditions import JudgeCondition
+from grader.core.tools.conditions import ToolCondition
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from grader.core.canonical import digest
 from grader.core.cases import ProgramBehaves
 from grader.core.conditions import AnyCondition, Condition
 from grader.core.durations import parse_duration_ns
-from grader.core.judge_conditions import JudgeSettings
+from grader.core.judging.conditions import JudgeSettings
 from grader.core.limits import Limits
 from grader.core.values import Value
 

@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict
 from grader.core.cases import ProgramBehaves, ProgramCase
 from grader.core.conditions import Condition
 from grader.core.expectation import Task
-from grader.core.judge_conditions import JudgeCondition
-from grader.core.tool_conditions import ToolCondition
-from grader.core.trace_content import storable
+from grader.core.judging.conditions import JudgeCondition
+from grader.core.tools.conditions import ToolCondition
+from grader.core.traces.content import storable
 
 
 class NothingSelectedError(ValueError):

@@ -7,7 +7,7 @@ from typing import Literal, NoReturn, TypeVar
 
 from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
-from grader.core.judged import JudgedVerdict
+from grader.core.judging.result import JudgedVerdict
 from grader.core.reasons import ReasonCode, ReasonKind
 from grader.core.tri import Tri
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import cast
 
-import grader.core.tool_conditions  # pyright: ignore[reportUnusedImport] - registers its conditions
+import grader.core.tools.conditions  # pyright: ignore[reportUnusedImport] - registers its conditions
 import grader.matchers  # noqa: F401  # pyright: ignore[reportUnusedImport] - registers the matchers
 from grader.core.agent_tasks import case_problems
 from grader.core.cases import ProgramBehaves, ProgramCase
 from grader.core.conditions import Condition, condition_class, condition_types
 from grader.core.expectation import Task, TraceSettings
-from grader.core.judge_conditions import JudgeSettings
+from grader.core.judging.conditions import JudgeSettings
 from grader.errors import Place, Problem, TaskError
 from grader.formats.case_folder import read_case_folder
 from grader.formats.case_reader import Reading, read_case, read_limits

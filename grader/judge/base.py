@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
-from grader.core.judgement import ChatMessage, JudgeReply
+from grader.core.judging.judgement import ChatMessage, JudgeReply
 
 
 @runtime_checkable

@@ -16,7 +16,7 @@ from types import TracebackType
 import anyio
 import httpx
 
-from grader.core.judgement import Attempt, ChatMessage, Failure, JudgeReply
+from grader.core.judging.judgement import Attempt, ChatMessage, Failure, JudgeReply
 from grader.core.reasons import ReasonCode
 from grader.errors import UsageError
 from grader.judge.endpoint import Endpoint

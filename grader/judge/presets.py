@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from grader.core.dimensions import Preset
+from grader.core.judging.dimensions import Preset
 from grader.errors import Place, Problem, TaskError
 from grader.yaml_source import YamlDocument, load
 

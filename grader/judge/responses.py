@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from grader.core.judgement import Failure, Tokens
+from grader.core.judging.judgement import Failure, Tokens
 from grader.core.quoting import quote_text
 from grader.core.reasons import ReasonCode
-from grader.core.tool_arguments import parse_json
+from grader.core.tools.arguments import parse_json
 
 _OVERFLOW = re.compile(
     r"context_length_exceeded|context[ _-](?:length|window|size|limit)|maximum context|prompt is too long"

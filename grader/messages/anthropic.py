@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from grader.core.tool_arguments import ContentRules
+from grader.core.tools.arguments import ContentRules
 from grader.messages.base import Answered, Asked, Item, Json, answer, call_arguments, mapping, objects, string
 
 _USES = frozenset({"tool_use", "server_tool_use", "mcp_tool_use"})

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol, cast
 
-from grader.core.tool_arguments import (
+from grader.core.tools.arguments import (
     NOT_RECORDED,
     ContentRules,
     ToolArguments,
@@ -18,7 +18,7 @@ from grader.core.tool_arguments import (
     recorded_arguments,
     unparsable_arguments,
 )
-from grader.core.tool_calls import ExclusionReason
+from grader.core.tools.calls import ExclusionReason
 
 Json = Mapping[str, object]
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import cast
 
-from grader.core.tool_arguments import NOT_RECORDED, ContentRules
-from grader.core.tool_calls import ExclusionReason
+from grader.core.tools.arguments import NOT_RECORDED, ContentRules
+from grader.core.tools.calls import ExclusionReason
 from grader.messages.base import Answered, Asked, Item, Json, call_arguments, string
 
 KINDS = frozenset({"command_execution", "file_change", "mcp_tool_call", "web_search"})

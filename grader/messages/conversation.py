@@ -18,9 +18,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import cast
 
-from grader.core.tool_arguments import ContentRules, parse_json
-from grader.core.tool_calls import ConversationLinks, EvidenceSource, SourceRead, ToolsPayload
-from grader.core.trace_content import storable
+from grader.core.tools.arguments import ContentRules, parse_json
+from grader.core.tools.calls import ConversationLinks, EvidenceSource, SourceRead, ToolsPayload
+from grader.core.traces.content import storable
 from grader.errors import Place, TaskError, TraceError
 from grader.messages.anthropic import Anthropic
 from grader.messages.base import Item, Json, MessageFormat, is_answer, mapping, objects, string

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from grader.core.tool_arguments import ContentRules
-from grader.core.tool_calls import ExclusionReason
+from grader.core.tools.arguments import ContentRules
+from grader.core.tools.calls import ExclusionReason
 from grader.messages.base import Answered, Asked, Item, Json, answer, call_arguments, mapping, objects, string
 
 _DISPATCH_ERROR_TYPES = {"parsing": ExclusionReason.INVALID_ARGUMENTS, "approval": ExclusionReason.DENIED}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from grader.core.tool_arguments import NOT_RECORDED, ContentRules
+from grader.core.tools.arguments import NOT_RECORDED, ContentRules
 from grader.messages.base import Answered, Asked, Item, Json, answer, call_arguments, mapping, refusal, string
 
 _CALLS = frozenset({"function_call", "custom_tool_call", "computer_call", "local_shell_call", "shell_call"})

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from grader.core.tool_arguments import parse_json
+from grader.core.tools.arguments import parse_json
 from grader.messages.base import Json, mapping, objects
 
 

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
 
-from grader.core.coverage import Coverage, CoverageCode, CoverageReason
-from grader.core.tool_calls import (
+from grader.core.tools.calls import (
     EvidenceSource,
     Excluded,
     NotExecuted,
@@ -22,7 +21,8 @@ from grader.core.tool_calls import (
     ToolCall,
     ToolsPayload,
 )
-from grader.core.trace_content import storable
+from grader.core.traces.content import storable
+from grader.core.traces.coverage import Coverage, CoverageCode, CoverageReason
 from grader.messages.base import Answered, Asked, Item
 
 MAX_EDGES = 100_000

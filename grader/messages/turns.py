@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
-from grader.core.tool_arguments import ContentRules, compact_json
-from grader.core.trace_content import TextRules, kept_content
-from grader.core.turns import Turn, TurnRole
+from grader.core.judging.turns import Turn, TurnRole
+from grader.core.tools.arguments import ContentRules, compact_json
+from grader.core.traces.content import TextRules, kept_content
 from grader.messages.base import Asked, Json, is_answer, objects, string
 from grader.messages.conversation import FORMATS, Conversation
 

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from grader.core.conditions import Condition
-from grader.core.coverage import Coverage
-from grader.core.tool_arguments import ArgumentState, ToolArguments
-from grader.core.tool_calls import ToolCall, ToolsPayload
-from grader.core.tool_conditions import ToolPrecededBy, ToolsCalled, ToolsCalledInOrder, ToolsNotCalled
+from grader.core.tools.arguments import ArgumentState, ToolArguments
+from grader.core.tools.calls import ToolCall, ToolsPayload
+from grader.core.tools.conditions import ToolPrecededBy, ToolsCalled, ToolsCalledInOrder, ToolsNotCalled
+from grader.core.traces.coverage import Coverage
 
 
 @dataclass(frozen=True)

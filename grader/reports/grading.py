@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 from grader.core.conditions import Not
 from grader.core.expectation import Task
-from grader.core.judgement import JudgementPayload
+from grader.core.judging.judgement import JudgementPayload
 from grader.core.observation import ProgramRuns
 from grader.core.plan import Plan
 from grader.core.reasons import ReasonCode
 from grader.core.selection import Selection
-from grader.core.tool_calls import ToolsPayload
+from grader.core.tools.calls import ToolsPayload
 from grader.core.tri import Tri
 from grader.core.verdict import CaseVerdict, CellVerdict, ConditionVerdict, Finding, Verdict
 from grader.errors import Problem

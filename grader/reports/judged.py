@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from grader.core.conditions import Condition
-from grader.core.judge_conditions import MatchesObjective, MeetsDimensions
-from grader.core.judged import DimensionVerdict, JudgedVerdict
-from grader.core.judgement import JudgementPayload
+from grader.core.judging.conditions import MatchesObjective, MeetsDimensions
+from grader.core.judging.judgement import JudgementPayload
+from grader.core.judging.result import DimensionVerdict, JudgedVerdict
 from grader.core.tri import Tri
 from grader.core.verdict import ConditionVerdict
 from grader.reports.evidence import condition_label

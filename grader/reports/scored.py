@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 from grader.core.conditions import Condition
 from grader.core.reasons import ReasonCode
-from grader.core.tool_calls import ToolCall, ToolsPayload
+from grader.core.tools.calls import ToolCall, ToolsPayload
 from grader.core.verdict import ConditionVerdict, Finding
 from grader.reports.evidence import (
     arguments_in_words,

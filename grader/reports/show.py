@@ -12,7 +12,7 @@ from grader.core.observation import RunRecord
 from grader.core.outcomes import RunOutcome
 from grader.core.plan import PlannedRun
 from grader.core.quoting import quote, quote_around
-from grader.core.tool_calls import ToolsPayload
+from grader.core.tools.calls import ToolsPayload
 from grader.core.verdict import CellVerdict, RunVerdict
 from grader.matchers.evidence import first_difference
 from grader.reports.grading import Grading, Row, rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from grader.core.judge_conditions import JudgeCondition
+from grader.core.judging.conditions import JudgeCondition
 from grader.core.tri import Tri, all_of
 from grader.core.verdict import CellVerdict, ConditionVerdict
 from grader.reports.grading import (

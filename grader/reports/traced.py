@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from grader.core.conditions import Condition
-from grader.core.tool_calls import ToolsPayload
+from grader.core.tools.calls import ToolsPayload
 from grader.core.tri import Tri
 from grader.core.verdict import ConditionCell, ConditionVerdict, Verdict
 from grader.reports.grading import leaves

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from grader.core.coverage import CoverageCode, CoverageReason
 from grader.core.endings import Ending, decide_ending
 from grader.core.observation import Acquisition, Observation, ProgramRuns
 from grader.core.outcomes import RunOutcome, TraceOutcome
 from grader.core.plan import Plan, PlannedRun, ProfileInForce
-from grader.core.self_reported import as_self_reported
-from grader.core.tool_calls import EvidenceSource, SourceRead, ToolsPayload, observe_tools
+from grader.core.tools.calls import EvidenceSource, SourceRead, ToolsPayload, observe_tools
+from grader.core.traces.coverage import CoverageCode, CoverageReason
+from grader.core.traces.self_reported import as_self_reported
 from grader.errors import TraceError
 from grader.scorers.traced_runs import Evidence
 from grader.traces.reader import ReadOptions, TraceInput, read_traces

@@ -173,7 +173,7 @@ async def grade_assignment(assignment: Assignment, execution: Execution) -> Outc
 async def _ask(assignment: Assignment, execution: Execution, runs: ProgramRuns) -> tuple[Observation, ...]:
     if execution.judge is None:
         return ()
-    from grader.runner.run_questions import ask_about_runs  # few tasks have a judge
+    from grader.runner.judging.runs import ask_about_runs  # few tasks have a judge
 
     task, plan, keep = assignment.task, assignment.plan, execution.recorder.append_observation
     return await ask_about_runs(task, plan, runs, execution.judge, keep, assignment.answered)

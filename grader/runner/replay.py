@@ -9,15 +9,15 @@ from pydantic import ValidationError
 
 from grader.core.agent_tasks import asks_a_judge
 from grader.core.expectation import Task
-from grader.core.judgement import JudgementPayload
+from grader.core.judging.judgement import JudgementPayload
 from grader.core.reasons import ReasonCode
 from grader.core.selection import Selection, select
-from grader.core.tool_calls import ToolsPayload
+from grader.core.tools.calls import ToolsPayload
 from grader.errors import Place, RecordError
 from grader.formats.task_file import load_task
 from grader.runner.graded import Graded
 from grader.runner.grading import observe
-from grader.runner.judged import judge_answers, with_questions
+from grader.runner.judging.verdicts import judge_answers, with_questions
 from grader.runner.score import evidence_name
 from grader.runner.verdicts import check_readable, check_scorable, judge_runs, judge_tools, plan_of_record
 from grader.store import Record, RecordedEntry, open_record

@@ -78,7 +78,7 @@ class Runner:
     docs/explanation/threat-model.md). `record`: a folder for one record of everything that is graded, or None to keep
     none. `runtimes`: a folder with further profiles. `sandbox`: another than Docker's, such as
     `grader.sandbox.fake.FakeSandbox` in tests. `watcher` is told what goes on. `judge`: who is asked where a task has
-    conditions for a judge, such as what `grader.runner.judge_call.http_judge` gives.
+    conditions for a judge, such as what `grader.runner.judging.call.http_judge` gives.
 
     Entering raises PrerequisiteError if the engine cannot be used.
     """
@@ -279,7 +279,7 @@ class Runner:
             for profile, force in zip(profiles, in_force, strict=True)
         }
         if asks_a_judge(effective):
-            from grader.runner.run_questions import check_questions
+            from grader.runner.judging.runs import check_questions
 
             check_questions(effective, in_force)
         return Assignment(
@@ -294,7 +294,7 @@ class Runner:
         """The task with what a judge is asked filled in. Raises UsageError if it asks a judge, and there is none."""
         if not asks_a_judge(task):
             return task
-        from grader.runner.judged import with_questions  # few tasks have a judge
+        from grader.runner.judging.verdicts import with_questions  # few tasks have a judge
 
         if self._judge is None:
             raise UsageError(

@@ -10,9 +10,9 @@ from typing import BinaryIO
 
 from grader.core.expectation import Task
 from grader.core.observation import Observation
-from grader.core.tool_arguments import ContentRules
-from grader.core.tool_calls import ToolsPayload, observe_tools
-from grader.core.tool_union import with_messages
+from grader.core.tools.arguments import ContentRules
+from grader.core.tools.calls import ToolsPayload, observe_tools
+from grader.core.tools.union import with_messages
 from grader.errors import Place, TraceError, UsageError
 from grader.formats.task_file import leaf_places, load_task
 from grader.messages.conversation import MAX_BYTES, Conversation, read_conversation

@@ -8,12 +8,12 @@ from itertools import zip_longest
 from grader.core.agent_tasks import asks_a_judge, asks_for_traces, case_problems
 from grader.core.cases import ProgramBehaves
 from grader.core.expectation import Task
-from grader.core.judge_conditions import JudgeCondition
+from grader.core.judging.conditions import JudgeCondition
 from grader.core.observation import Observation, ProgramRuns
 from grader.core.plan import Plan, first_difference, make_plan
 from grader.core.reasons import ReasonCode
 from grader.core.selection import Selection
-from grader.core.tool_conditions import ToolCondition
+from grader.core.tools.conditions import ToolCondition
 from grader.core.tri import Tri
 from grader.core.verdict import CellVerdict, Finding, Verdict
 from grader.errors import Place, Problem, RecordError, TaskError
@@ -42,7 +42,7 @@ def judge_runs(
     if asks_for_traces(task):
         scorers.extend(_trace_scorers(task, plan))
     if asks_a_judge(task):
-        from grader.runner.judged_runs import judged_runs_scorers  # few tasks have a judge
+        from grader.runner.judging.run_scorers import judged_runs_scorers  # few tasks have a judge
 
         scorers.extend(judged_runs_scorers(task, plan, judgements))
     verdict = CompositeScorer(scorers).score(task, (observation,))

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from grader.core.expectation import Expectation
-from grader.core.judgement import Fact
+from grader.core.judging.judgement import Fact
 from grader.core.observation import Observation
-from grader.core.tool_arguments import compact_json
-from grader.core.tool_conditions import ToolCondition
+from grader.core.tools.arguments import compact_json
+from grader.core.tools.conditions import ToolCondition
 from grader.core.tri import Tri
 from grader.scorers.tool_scorers import tool_scorers
 

@@ -11,23 +11,23 @@ from typing import ClassVar, Generic, TypeVar
 
 from grader.core.canonical import digest
 from grader.core.conditions import Condition
-from grader.core.dimensions import Dimension
-from grader.core.judge_answer import read_reply
-from grader.core.judge_conditions import (
+from grader.core.judging.answer import read_reply
+from grader.core.judging.conditions import (
     JudgeCondition,
     JudgeSettings,
     MatchesObjective,
     MeetsDimensions,
     TraceEvidenceRequirement,
 )
-from grader.core.judged import DimensionVerdict, JudgedVerdict
-from grader.core.judgement import PAYLOAD_KIND, RENDERING_VERSION, Failure, Judgement, JudgementPayload
+from grader.core.judging.dimensions import Dimension
+from grader.core.judging.judgement import PAYLOAD_KIND, RENDERING_VERSION, Failure, Judgement, JudgementPayload
+from grader.core.judging.result import DimensionVerdict, JudgedVerdict
+from grader.core.judging.votes import fold
 from grader.core.observation import Acquisition, Observation
 from grader.core.quoting import quote_text
 from grader.core.reasons import ReasonCode
 from grader.core.tri import Tri, all_of
 from grader.core.verdict import ConditionVerdict, Finding, explaining
-from grader.core.votes import fold
 from grader.errors import UsageError
 from grader.scorers.base import Scorer
 

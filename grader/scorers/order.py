@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from grader.core.reasons import ReasonCode
-from grader.core.tool_calls import ToolCall
-from grader.core.tool_conditions import ToolsCalledInOrder
+from grader.core.tools.calls import ToolCall
+from grader.core.tools.conditions import ToolsCalledInOrder
 from grader.core.tri import Tri
 from grader.scorers.causal_order import Precedence
 from grader.scorers.interval_order import (

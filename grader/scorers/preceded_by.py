@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 
 from grader.core.reasons import ReasonCode
-from grader.core.tool_conditions import ToolPrecededBy
+from grader.core.tools.conditions import ToolPrecededBy
 from grader.core.tri import Tri
 from grader.scorers.assignment import most_assigned
 from grader.scorers.causal_order import Precedence

@@ -15,9 +15,9 @@ from grader.core.matching import Match
 from grader.core.observation import Acquisition, Observation
 from grader.core.quoting import quote_text
 from grader.core.reasons import ReasonCode
-from grader.core.tool_arguments import ArgumentState, WhyNotRecorded
-from grader.core.tool_calls import ToolCall, ToolsPayload
-from grader.core.tool_conditions import ToolArgumentRequirement, ToolCallRequirement
+from grader.core.tools.arguments import ArgumentState, WhyNotRecorded
+from grader.core.tools.calls import ToolCall, ToolsPayload
+from grader.core.tools.conditions import ToolArgumentRequirement, ToolCallRequirement
 from grader.core.tri import Tri, all_of
 from grader.core.verdict import ConditionVerdict, Finding, explaining
 

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from typing import ClassVar, Generic, TypeVar
 
 from grader.core.conditions import Condition
-from grader.core.coverage import CoverageCode, CoverageReason
 from grader.core.observation import Observation
 from grader.core.reasons import ReasonCode
-from grader.core.tool_arguments import ArgumentState, WhyNotRecorded
-from grader.core.tool_calls import PAYLOAD_KIND, EvidenceSource, ToolsPayload
-from grader.core.tool_conditions import ToolCondition, ToolPrecededBy, ToolsCalled, ToolsCalledInOrder, ToolsNotCalled
+from grader.core.tools.arguments import ArgumentState, WhyNotRecorded
+from grader.core.tools.calls import PAYLOAD_KIND, EvidenceSource, ToolsPayload
+from grader.core.tools.conditions import ToolCondition, ToolPrecededBy, ToolsCalled, ToolsCalledInOrder, ToolsNotCalled
+from grader.core.traces.coverage import CoverageCode, CoverageReason
 from grader.core.tri import Tri
 from grader.core.verdict import ConditionVerdict
 from grader.errors import UsageError

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from grader.core.reasons import ReasonCode
-from grader.core.tool_conditions import ToolCallRequirement, ToolsCalled, ToolsNotCalled
+from grader.core.tools.conditions import ToolCallRequirement, ToolsCalled, ToolsNotCalled
 from grader.core.tri import Tri
 from grader.scorers.assignment import most_assigned
 from grader.scorers.tool_evidence import Fit, Part, ToolEvidence, shown, shown_requirement

@@ -12,12 +12,12 @@ from grader.core.agent_tasks import CaseOfTask, cases_of
 from grader.core.conditions import Condition
 from grader.core.endings import Ending, EndingKind, NoEnding, decide_ending
 from grader.core.expectation import Task
-from grader.core.judge_conditions import JudgeCondition
+from grader.core.judging.conditions import JudgeCondition
 from grader.core.observation import CompileRecord, Observation, ProgramRuns, RunRecord
 from grader.core.outcomes import RunOutcome
 from grader.core.plan import Plan, PlannedRun
 from grader.core.reasons import ReasonCode, ReasonKind
-from grader.core.tool_conditions import ToolCondition
+from grader.core.tools.conditions import ToolCondition
 from grader.core.tri import Tri, all_of
 from grader.core.verdict import CellVerdict, ConditionCell, ConditionVerdict, Finding, RunVerdict, explaining
 from grader.scorers.base import Scorer

@@ -10,10 +10,10 @@ from typing import TypeVar, cast
 
 from pydantic import ValidationError
 
-import grader.core.execution_trace  # pyright: ignore[reportUnusedImport] - registers its payload
-import grader.core.judgement  # pyright: ignore[reportUnusedImport] - registers its payload
-import grader.core.tool_calls  # pyright: ignore[reportUnusedImport] - registers its payload
-import grader.core.tool_conditions  # pyright: ignore[reportUnusedImport] - registers its conditions
+import grader.core.judging.judgement  # pyright: ignore[reportUnusedImport] - registers its payload
+import grader.core.tools.calls  # pyright: ignore[reportUnusedImport] - registers its payload
+import grader.core.tools.conditions  # pyright: ignore[reportUnusedImport] - registers its conditions
+import grader.core.traces.execution_trace  # pyright: ignore[reportUnusedImport] - registers its payload
 import grader.matchers  # noqa: F401  # pyright: ignore[reportUnusedImport] - registers the matchers
 from grader.core.captured import Captured
 from grader.core.expectation import Task

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from grader.core.submission_files import SubmissionFile, submission_digest
-from grader.core.trace_content import storable
+from grader.core.traces.content import storable
 from grader.submission.collecting import Collector, SubmissionLimits
 from grader.submission.folders import read_file, read_folder, with_opened
 from grader.submission.tar_archives import read_tar

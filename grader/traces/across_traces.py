@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from grader.core.tool_arguments import differ
-from grader.core.tool_calls import ToolCall
-from grader.core.tool_names import same_tool
+from grader.core.tools.arguments import differ
+from grader.core.tools.calls import ToolCall
+from grader.core.tools.names import same_tool
 
 _FREE_LOOKS = 20_000
 _LOOKS_PER_CALL = 32

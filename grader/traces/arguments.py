@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import cast
 
-from grader.core.tool_arguments import (
+from grader.core.tools.arguments import (
     CONFLICTING,
     NOT_RECORDED,
     REDACTED,

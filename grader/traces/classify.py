@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from grader.core.tool_arguments import NOT_RECORDED, ContentRules, ToolArguments, combined
-from grader.core.tool_calls import ExclusionReason
+from grader.core.tools.arguments import NOT_RECORDED, ContentRules, ToolArguments, combined
+from grader.core.tools.calls import ExclusionReason
 from grader.traces.scrubbed import rules_beside_scrubbing
 from grader.traces.span import Span, Unreadable
 from grader.traces.vocabularies import vocabularies_for

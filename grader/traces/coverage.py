@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from grader.core.coverage import CoverageCode, CoverageReason
-from grader.core.tool_calls import Excluded, ExclusionReason, ToolCall
-from grader.core.tool_names import same_tool
-from grader.core.trace_content import storable
+from grader.core.tools.calls import Excluded, ExclusionReason, ToolCall
+from grader.core.tools.names import same_tool
+from grader.core.traces.content import storable
+from grader.core.traces.coverage import CoverageCode, CoverageReason
 from grader.traces import span_store as bits
 from grader.traces.span_store import SpanStore
 from grader.traces.trace_tree import TraceTree

@@ -10,7 +10,7 @@ from decimal import Decimal
 from itertools import chain
 from typing import cast
 
-from grader.core.tool_arguments import MAX_DEPTH
+from grader.core.tools.arguments import MAX_DEPTH
 from grader.traces.ids import SPAN_ID_BYTES, TRACE_ID_BYTES, exact_int, hex_id, time_ns
 from grader.traces.span import Attributes, ReadNotes, Span, SpanEvent, Unreadable
 

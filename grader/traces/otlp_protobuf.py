@@ -14,7 +14,7 @@ import struct
 from collections.abc import Iterator
 from typing import cast
 
-from grader.core.tool_arguments import MAX_DEPTH
+from grader.core.tools.arguments import MAX_DEPTH
 from grader.traces.ids import SPAN_ID_BYTES, TRACE_ID_BYTES, id_of_bytes
 from grader.traces.otlp_json import producer_of
 from grader.traces.span import Attributes, ReadNotes, Span, SpanEvent, Unreadable

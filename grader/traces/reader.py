@@ -10,9 +10,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
-from grader.core.coverage import Coverage, CoverageCode
-from grader.core.tool_arguments import ContentRules
-from grader.core.tool_calls import (
+from grader.core.tools.arguments import ContentRules
+from grader.core.tools.calls import (
     Attempt,
     EvidenceSource,
     Excluded,
@@ -25,7 +24,8 @@ from grader.core.tool_calls import (
     ToolsPayload,
     VocabularyCount,
 )
-from grader.core.trace_content import storable
+from grader.core.traces.content import storable
+from grader.core.traces.coverage import Coverage, CoverageCode
 from grader.errors import Place, TraceError
 from grader.traces import received
 from grader.traces.across_traces import marked_across

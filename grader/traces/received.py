@@ -15,7 +15,7 @@ from typing import cast
 
 from pydantic import ValidationError
 
-from grader.core.coverage import CoverageCode, CoverageReason
+from grader.core.traces.coverage import CoverageCode, CoverageReason
 from grader.traces.span import ReadNotes
 
 KEY = "graderReceived"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import cast
 
-from grader.core.tool_arguments import REMOVED, ContentRules
+from grader.core.tools.arguments import REMOVED, ContentRules
 from grader.traces.arguments import json_of
 from grader.traces.span import Span
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from grader.core.coverage import CoverageCode
+from grader.core.traces.coverage import CoverageCode
 
 
 class Unreadable(Enum):

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b, sha256
 
-from grader.core.tool_arguments import ContentRules, without_text
-from grader.core.trace_content import storable
+from grader.core.tools.arguments import ContentRules, without_text
+from grader.core.traces.content import storable
 from grader.traces.classify import SpanFacts, classify
 from grader.traces.span import ReadNotes, Span
 from grader.traces.vocabularies import VOCABULARIES

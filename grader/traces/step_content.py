@@ -10,9 +10,9 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from grader.core.execution_trace import StepKind
-from grader.core.tool_arguments import REMOVED, compact_json
-from grader.core.trace_content import REDACTED, UNREADABLE, TextRules, TraceContent, kept_content
+from grader.core.tools.arguments import REMOVED, compact_json
+from grader.core.traces.content import REDACTED, UNREADABLE, TextRules, TraceContent, kept_content
+from grader.core.traces.execution_trace import StepKind
 from grader.traces.classify import SpanFacts
 from grader.traces.span import Attributes, Span, Unreadable
 from grader.traces.vocabularies.base import Role

@@ -9,10 +9,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from grader.core.coverage import CoverageCode, CoverageReason
-from grader.core.execution_trace import MOST_STEPS, ExecutionStep, StepEvent, StepStatus, WhyRoot
-from grader.core.tool_arguments import ContentRules
-from grader.core.trace_content import TextRules, TraceContent, kept_content, storable, without_room
+from grader.core.tools.arguments import ContentRules
+from grader.core.traces.content import TextRules, TraceContent, kept_content, storable, without_room
+from grader.core.traces.coverage import CoverageCode, CoverageReason
+from grader.core.traces.execution_trace import MOST_STEPS, ExecutionStep, StepEvent, StepStatus, WhyRoot
 from grader.traces.classify import classify
 from grader.traces.span import Span
 from grader.traces.step_content import StepContent, event_text, step_content

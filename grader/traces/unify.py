@@ -19,9 +19,9 @@ from collections import defaultdict, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from grader.core.tool_arguments import combined, differ
-from grader.core.tool_calls import Attempt, EvidenceSource, ToolCall
-from grader.core.tool_names import same_tool
+from grader.core.tools.arguments import combined, differ
+from grader.core.tools.calls import Attempt, EvidenceSource, ToolCall
+from grader.core.tools.names import same_tool
 from grader.traces.span_store import ToolSpan
 from grader.traces.trace_tree import TraceTree
 

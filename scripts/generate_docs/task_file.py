@@ -7,7 +7,7 @@ from pydantic import BaseModel
 from grader.core.cases import InputFile, OutputFile, ProgramBehaves, ProgramCase
 from grader.core.conditions import condition_class, condition_types
 from grader.core.expectation import Expectation, Task, TraceSettings
-from grader.core.judge_conditions import JudgeSettings
+from grader.core.judging.conditions import JudgeSettings
 from grader.core.limits import BUILT_IN_DEFAULTS, Limits
 from grader.core.matching import matcher_names
 from grader.formats.case_reader import FROM_FILE

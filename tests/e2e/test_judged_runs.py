@@ -10,7 +10,7 @@ import pytest
 
 from tests.e2e.conftest import Grader
 from tests.scripted_judge import Say, ScriptedJudge
-from tests.unit.core.judge_samples import answer
+from tests.unit.core.judging.samples import answer
 
 pytestmark = pytest.mark.docker
 TASK = """

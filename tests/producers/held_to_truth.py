@@ -19,9 +19,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from grader.core.execution_trace import ExecutionStep
-from grader.core.tool_arguments import ArgumentState, ContentRules, recorded_arguments
-from grader.core.tool_calls import ToolCall, ToolsPayload
+from grader.core.tools.arguments import ArgumentState, ContentRules, recorded_arguments
+from grader.core.tools.calls import ToolCall, ToolsPayload
+from grader.core.traces.execution_trace import ExecutionStep
 from grader.traces.reader import TraceInput, read_traces
 from grader.traces.steps import StepStore
 

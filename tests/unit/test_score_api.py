@@ -11,8 +11,8 @@ import pytest
 import grader
 from grader import Task, TaskError, ToolPrecededBy, ToolsCalled, ToolsNotCalled, TraceError, Tri, UsageError
 from grader.core.observation import Acquisition
-from grader.core.tool_arguments import REMOVED
-from grader.core.tool_calls import ToolsPayload
+from grader.core.tools.arguments import REMOVED
+from grader.core.tools.calls import ToolsPayload
 from grader.messages.conversation import read_conversation
 from grader.runner.score import NoEvidenceError
 from grader.traces.reader import TraceInput

@@ -14,7 +14,7 @@ from hashlib import blake2b
 from typing import Protocol, cast
 from uuid import UUID
 
-from grader.core.tool_arguments import MAX_DEPTH
+from grader.core.tools.arguments import MAX_DEPTH
 from grader.traces.arguments import json_of
 from grader.traces.ids import SPAN_ID_BYTES, TRACE_ID_BYTES, hex_id
 from grader.traces.otlp_json import producer_of

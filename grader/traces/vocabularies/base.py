@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from grader.core.tool_arguments import NOT_RECORDED, ContentRules, ToolArguments
-from grader.core.tool_calls import ExclusionReason
+from grader.core.tools.arguments import NOT_RECORDED, ContentRules, ToolArguments
+from grader.core.tools.calls import ExclusionReason
 from grader.traces.span import Span
 
 MERGED_TOOLS = "(merged tools)"

@@ -7,8 +7,8 @@ that were never run have a span as well, made of the messages: what the model is
 
 from __future__ import annotations
 
-from grader.core.tool_arguments import ContentRules
-from grader.core.tool_calls import ExclusionReason
+from grader.core.tools.arguments import ContentRules
+from grader.core.tools.calls import ExclusionReason
 from grader.traces.span import Span
 from grader.traces.vocabularies.base import Reading, Role
 from grader.traces.vocabularies.openinference import KIND, TOOL_NAME, call_id_of

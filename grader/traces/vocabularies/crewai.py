@@ -6,8 +6,8 @@ Source: openinference-instrumentation-crewai `_wrappers.py` and `_event_listener
 
 from __future__ import annotations
 
-from grader.core.tool_arguments import ContentRules
-from grader.core.tool_calls import ExclusionReason
+from grader.core.tools.arguments import ContentRules
+from grader.core.tools.calls import ExclusionReason
 from grader.traces.arguments import bound_arguments
 from grader.traces.span import Span
 from grader.traces.vocabularies.base import Reading, Role

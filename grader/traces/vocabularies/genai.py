@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from grader.core.tool_arguments import NOT_RECORDED, ContentRules, ToolArguments
-from grader.core.tool_calls import ExclusionReason
+from grader.core.tools.arguments import NOT_RECORDED, ContentRules, ToolArguments
+from grader.core.tools.calls import ExclusionReason
 from grader.traces.arguments import arguments_from
 from grader.traces.span import Attributes, Span, Unreadable
 from grader.traces.vocabularies.base import MERGED_TOOLS, Proposal, Reading, Role

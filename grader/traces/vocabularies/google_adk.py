@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
-from grader.core.tool_arguments import NOT_RECORDED, ArgumentState, ContentRules, ToolArguments
-from grader.core.tool_calls import ExclusionReason
+from grader.core.tools.arguments import NOT_RECORDED, ArgumentState, ContentRules, ToolArguments
+from grader.core.tools.calls import ExclusionReason
 from grader.traces.arguments import NOTHING, arguments_from, json_of
 from grader.traces.span import Attributes, Span
 from grader.traces.vocabularies.base import MERGED_TOOLS, Proposal, Reading, Role

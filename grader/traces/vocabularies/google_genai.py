@@ -6,7 +6,7 @@ content is captured there are only `.type`s; values that are no text are written
 
 from __future__ import annotations
 
-from grader.core.tool_arguments import NOT_RECORDED, ContentRules, ToolArguments, recorded_arguments
+from grader.core.tools.arguments import NOT_RECORDED, ContentRules, ToolArguments, recorded_arguments
 from grader.traces.arguments import arguments_from
 from grader.traces.span import Attributes, Span, Unreadable
 from grader.traces.vocabularies.base import Reading, Role

@@ -12,8 +12,8 @@ import re
 from collections.abc import Iterator
 from typing import cast
 
-from grader.core.tool_arguments import ContentRules
-from grader.core.tool_calls import ExclusionReason
+from grader.core.tools.arguments import ContentRules
+from grader.core.tools.calls import ExclusionReason
 from grader.traces.arguments import arguments_from, json_of
 from grader.traces.span import Attributes, Span
 from grader.traces.vocabularies.base import Proposal, Reading, Role

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import cast
 
-from grader.core.tool_arguments import ContentRules
+from grader.core.tools.arguments import ContentRules
 from grader.traces.arguments import bound_arguments, json_of
 from grader.traces.span import Span
 from grader.traces.vocabularies.base import Proposal, Reading, Role

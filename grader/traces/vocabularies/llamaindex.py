@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from typing import cast
 
-from grader.core.tool_arguments import ContentRules
-from grader.core.tool_calls import ExclusionReason
+from grader.core.tools.arguments import ContentRules
+from grader.core.tools.calls import ExclusionReason
 from grader.traces.arguments import bound_arguments, fit, json_of
 from grader.traces.span import Attributes, Span
 from grader.traces.vocabularies.base import Reading, Role

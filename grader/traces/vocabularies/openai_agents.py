@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 
-from grader.core.tool_arguments import ContentRules
-from grader.core.tool_calls import ExclusionReason
+from grader.core.tools.arguments import ContentRules
+from grader.core.tools.calls import ExclusionReason
 from grader.traces.arguments import arguments_from, fit
 from grader.traces.span import Span
 from grader.traces.vocabularies.base import Reading, Role

@@ -7,8 +7,8 @@ its structured answer.
 
 from __future__ import annotations
 
-from grader.core.tool_arguments import ContentRules
-from grader.core.tool_calls import ExclusionReason
+from grader.core.tools.arguments import ContentRules
+from grader.core.tools.calls import ExclusionReason
 from grader.traces.span import Span
 from grader.traces.vocabularies.base import Reading, Role
 from grader.traces.vocabularies.proposals import trusted_id

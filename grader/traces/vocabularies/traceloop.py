@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from grader.core.tool_arguments import NOT_RECORDED, ContentRules, ToolArguments
+from grader.core.tools.arguments import NOT_RECORDED, ContentRules, ToolArguments
 from grader.traces.arguments import arguments_from, bound_arguments, json_of
 from grader.traces.span import Span
 from grader.traces.vocabularies.base import Reading, Role

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from grader.core.tool_arguments import ContentRules
+from grader.core.tools.arguments import ContentRules
 from grader.traces.arguments import arguments_from
 from grader.traces.span import Span
 from grader.traces.vocabularies.base import Proposal, Reading, Role

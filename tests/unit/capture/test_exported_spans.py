@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from grader.capture.exported_spans import ExportedSpans, SpanLimits
 from grader.capture.http_body import HttpLimits
-from grader.core.coverage import CoverageCode
 from grader.core.endings import Ending, EndingKind
 from grader.core.outcomes import Measures, RunOutcome, StreamOutcome, TraceOutcome, parse_captured
-from grader.core.tool_calls import ToolsPayload
+from grader.core.tools.calls import ToolsPayload
+from grader.core.traces.coverage import CoverageCode
 from grader.runner.exported import observe_exported
 from grader.sandbox.base import Port, PortSeen, Reply
 

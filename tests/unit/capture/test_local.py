@@ -29,13 +29,13 @@ from grader import (
 )
 from grader.capture import instrumentors, sdk_provider, sdk_spans
 from grader.capture.sources import EvidenceLike
-from grader.core.coverage import CoverageCode
-from grader.core.execution_trace import ExecutionTrace
-from grader.core.tool_calls import ToolsPayload
+from grader.core.tools.calls import ToolsPayload
+from grader.core.traces.coverage import CoverageCode
+from grader.core.traces.execution_trace import ExecutionTrace
 from grader.messages.conversation import read_conversation
 from grader.traces.span import ReadNotes
 from tests.scripted_judge import ScriptedJudge
-from tests.unit.runner.judging_samples import CLAIM, QUICK, client, says
+from tests.unit.runner.judging.samples import CLAIM, QUICK, client, says
 from tests.unit.traces.otlp_samples import TRACE, lines, root, tool
 
 NOT_DELETED = Task(conditions=(ToolsNotCalled(tools=("delete",)),))

@@ -25,7 +25,7 @@ from grader.capture.http_body import HttpLimits
 from grader.capture.otlp_body import OtlpEncoding
 from grader.capture.received_files import SourceFiles
 from grader.capture.receiver import Receiver, ReceiverLimits
-from grader.core.tool_calls import ToolsPayload
+from grader.core.tools.calls import ToolsPayload
 from grader.errors import PrerequisiteError, UsageError
 from tests.otlp_client import JSON, PROTOBUF, Client, ask, head, kept, post, protobuf, request
 

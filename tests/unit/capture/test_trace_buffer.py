@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.capture.trace_buffer import BufferLimits, KeptTrace, TraceBuffer, TraceState
-from grader.core.coverage import CoverageCode
+from grader.core.traces.coverage import CoverageCode
 
 C = CoverageCode
 

@@ -14,7 +14,7 @@ from typing import Any, cast
 import pytest
 import zstandard
 
-from grader.core.coverage import CoverageCode
+from grader.core.traces.coverage import CoverageCode
 from grader.store import EntryHeader, RecordFacts, RecordWriter, open_record
 from tests.unit.cli.conftest import Ended, RunIt
 from tests.unit.traces.otlp_samples import (

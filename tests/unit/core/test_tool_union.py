@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from grader.core import tool_union
-from grader.core.coverage import Coverage, CoverageCode
-from grader.core.tool_arguments import NOT_RECORDED, ContentRules, ToolArguments, recorded_arguments
-from grader.core.tool_calls import ConversationLinks, EvidenceSource, ToolCall, ToolsPayload
-from grader.core.tool_union import with_messages
+from grader.core.tools import union as tool_union
+from grader.core.tools.arguments import NOT_RECORDED, ContentRules, ToolArguments, recorded_arguments
+from grader.core.tools.calls import ConversationLinks, EvidenceSource, ToolCall, ToolsPayload
+from grader.core.tools.union import with_messages
+from grader.core.traces.coverage import Coverage, CoverageCode
 
 MANY = 2_000
 SAME = recorded_arguments({"x": 0}, ContentRules())

@@ -11,7 +11,7 @@ from grader.capture.otlp_body import MOST_PARTS
 from grader.capture.receiver import ReceiverLimits
 from grader.cli.receive import receive
 from grader.cli.receiving import exporter_settings
-from grader.core.coverage import CoverageCode
+from grader.core.traces.coverage import CoverageCode
 
 PAGE = (Path(__file__).parents[3] / "docs" / "how-to" / "capture-traces.md").read_text()
 TEXT = " ".join(PAGE.split())

@@ -5,16 +5,16 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from grader.core.dimensions import Category, Dimension, Grade
-from grader.core.execution_trace import ExecutionTrace
-from grader.core.judge_conditions import DEFAULT_TRACE_BUDGET
-from grader.core.judge_render import render
-from grader.core.trace_content import MOST_CHARACTERS
+from grader.core.judging.conditions import DEFAULT_TRACE_BUDGET
+from grader.core.judging.dimensions import Category, Dimension, Grade
+from grader.core.judging.rendering import render
+from grader.core.traces.content import MOST_CHARACTERS
+from grader.core.traces.execution_trace import ExecutionTrace
 from grader.judge.http import HttpOptions
 from grader.judge.presets import preset_names
 from grader.messages.conversation import read_conversation
 from grader.messages.turns import MOST_CHARACTERS as MOST_OF_A_TURN
-from grader.runner.judging import JudgedEvidence, acquire
+from grader.runner.judging.conversation import JudgedEvidence, acquire
 from grader.traces.reader import TraceInput
 
 ROOT = Path(__file__).parents[3]

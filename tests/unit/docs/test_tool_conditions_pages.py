@@ -12,11 +12,10 @@ import yaml
 
 import grader.matchers as _matchers
 from grader.core.conditions import Condition, parse_condition
-from grader.core.coverage import Coverage
 from grader.core.observation import Acquisition, Observation
-from grader.core.tool_arguments import NOT_RETAINED, ContentRules, ToolArguments, recorded_arguments
-from grader.core.tool_calls import Attempt, EvidenceSource, OrderEdge, SourceRead, ToolCall, ToolsPayload
-from grader.core.tool_conditions import (
+from grader.core.tools.arguments import NOT_RETAINED, ContentRules, ToolArguments, recorded_arguments
+from grader.core.tools.calls import Attempt, EvidenceSource, OrderEdge, SourceRead, ToolCall, ToolsPayload
+from grader.core.tools.conditions import (
     ToolArgumentRequirement,
     ToolCallRequirement,
     ToolPrecededBy,
@@ -24,6 +23,7 @@ from grader.core.tool_conditions import (
     ToolsCalledInOrder,
     ToolsNotCalled,
 )
+from grader.core.traces.coverage import Coverage
 from grader.core.tri import Tri
 from grader.scorers.base import Scorer
 from grader.scorers.tool_scorers import (

@@ -11,7 +11,7 @@ from typing import Any
 import anyio
 import pytest
 
-from grader.core.judgement import ChatMessage, JudgeReply
+from grader.core.judging.judgement import ChatMessage, JudgeReply
 from grader.core.reasons import ReasonCode
 from grader.errors import PrerequisiteError, UsageError
 from grader.judge.endpoint import Endpoint, Secret, endpoint_from_environment

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.core.dimensions import NOT_APPLICABLE
-from grader.core.judge_prompt import answer_schema
+from grader.core.judging.dimensions import NOT_APPLICABLE
+from grader.core.judging.prompt import answer_schema
 from grader.errors import TaskError
 from grader.judge.presets import load_preset, load_preset_file, preset_names
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.core.coverage import CoverageCode
 from grader.core.reasons import ReasonCode
-from grader.core.tool_calls import ToolsPayload
-from grader.core.tool_union import with_messages
+from grader.core.tools.calls import ToolsPayload
+from grader.core.tools.union import with_messages
+from grader.core.traces.coverage import CoverageCode
 from grader.errors import TraceError
 from grader.messages.conversation import Link, read_conversation
 from grader.traces.reader import TraceInput, read_traces

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from grader.core.tool_arguments import ContentRules
-from grader.core.tool_calls import ToolsPayload
+from grader.core.tools.arguments import ContentRules
+from grader.core.tools.calls import ToolsPayload
 from grader.messages.base import refusal
 from grader.messages.conversation import read_conversation
 

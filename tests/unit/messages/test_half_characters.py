@@ -7,7 +7,7 @@ import json
 import pytest
 
 from grader.core.observation import Observation
-from grader.core.tool_calls import ToolsPayload, observe_tools
+from grader.core.tools.calls import ToolsPayload, observe_tools
 from grader.messages.conversation import read_conversation
 from grader.traces.reader import TraceInput, read_traces
 

@@ -9,8 +9,8 @@ import pytest
 
 from grader import score
 from grader.core.expectation import Task
-from grader.core.tool_calls import ToolsPayload
-from grader.core.tool_conditions import ToolCondition, ToolsCalled, ToolsNotCalled
+from grader.core.tools.calls import ToolsPayload
+from grader.core.tools.conditions import ToolCondition, ToolsCalled, ToolsNotCalled
 from grader.errors import TraceError
 from grader.messages.conversation import read_conversation
 from grader.messages.turns import turns_of

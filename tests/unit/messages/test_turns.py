@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from grader.core.trace_content import TextRules
-from grader.core.turns import Turn, TurnRole
+from grader.core.judging.turns import Turn, TurnRole
+from grader.core.traces.content import TextRules
 from grader.messages.conversation import read_conversation
 from grader.messages.turns import turns_of
 

@@ -20,8 +20,8 @@ from grader.reports.markdown import markdown_report
 from grader.reports.show import find_rows, show_report
 from grader.reports.text import text_report
 from tests.unit.reports.graded_sample import refusal
+from tests.unit.runner.judging.test_runs import ASKS, ScriptedJudge, grade
 from tests.unit.runner.test_agent_programs import PROFILE
-from tests.unit.runner.test_run_questions import ASKS, ScriptedJudge, grade
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "reports.md"
 

@@ -11,8 +11,8 @@ from grader.core.conditions import AllOf, AnyOf, Condition, Not
 from grader.core.expectation import Expectation
 from grader.core.observation import Observation
 from grader.core.reasons import ReasonCode
-from grader.core.tool_calls import EvidenceSource
-from grader.core.tool_conditions import ToolsCalled, ToolsCalledInOrder, ToolsNotCalled
+from grader.core.tools.calls import EvidenceSource
+from grader.core.tools.conditions import ToolsCalled, ToolsCalledInOrder, ToolsNotCalled
 from grader.core.tri import Tri, all_of, any_of
 from grader.core.verdict import ConditionVerdict, Finding
 from grader.errors import TaskError, UsageError

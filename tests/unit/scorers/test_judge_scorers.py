@@ -5,16 +5,16 @@ from __future__ import annotations
 import pytest
 
 from grader.core.conditions import AnyOf, Not
-from grader.core.dimensions import Dimension
 from grader.core.expectation import Expectation
-from grader.core.judge_conditions import (
+from grader.core.judging.conditions import (
     JudgeSettings,
     MatchesObjective,
     MeetsDimensions,
     TraceEvidenceRequirement,
     VoteRule,
 )
-from grader.core.judgement import Judgement, JudgementPayload, JudgeReply
+from grader.core.judging.dimensions import Dimension
+from grader.core.judging.judgement import Judgement, JudgementPayload, JudgeReply
 from grader.core.observation import Acquisition, Observation
 from grader.core.reasons import ReasonCode
 from grader.core.tri import Tri
@@ -22,7 +22,7 @@ from grader.core.verdict import Verdict
 from grader.errors import UsageError
 from grader.scorers.composite import CompositeScorer
 from grader.scorers.judge_scorers import judge_scorers
-from tests.unit.core.judge_samples import CLAIM, QUALITY, answer, reply, turn
+from tests.unit.core.judging.samples import CLAIM, QUALITY, answer, reply, turn
 from tests.unit.scorers.tool_samples import observed, payload
 
 BAD = {"claim": answer(True, cites=["T1", "M1"], rationale="a lie")}

@@ -8,9 +8,9 @@ import pytest
 
 from grader.core.observation import Acquisition, Observation
 from grader.core.reasons import ReasonCode
-from grader.core.tool_arguments import ToolArguments
-from grader.core.tool_calls import EvidenceSource, ToolCall, ToolsPayload
-from grader.core.tool_conditions import ToolsCalledInOrder
+from grader.core.tools.arguments import ToolArguments
+from grader.core.tools.calls import EvidenceSource, ToolCall, ToolsPayload
+from grader.core.tools.conditions import ToolsCalledInOrder
 from grader.core.tri import Tri
 from grader.core.verdict import ConditionVerdict
 from grader.scorers.causal_order import Precedence

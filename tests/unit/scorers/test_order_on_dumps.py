@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from grader.core.coverage import Coverage
-from grader.core.tool_conditions import ToolsCalledInOrder
+from grader.core.tools.conditions import ToolsCalledInOrder
+from grader.core.traces.coverage import Coverage
 from grader.core.tri import Tri
 from grader.scorers.tool_scorers import OtelToolCallOrderScorer
 from grader.traces.reader import TraceInput, read_traces

@@ -9,8 +9,8 @@ import pytest
 
 from grader.core.observation import Acquisition, Observation
 from grader.core.reasons import ReasonCode
-from grader.core.tool_calls import ToolCall, ToolsPayload
-from grader.core.tool_conditions import ToolPrecededBy
+from grader.core.tools.calls import ToolCall, ToolsPayload
+from grader.core.tools.conditions import ToolPrecededBy
 from grader.core.tri import Tri
 from grader.core.verdict import ConditionVerdict
 from grader.scorers.preceded_by import judge_preceded_by

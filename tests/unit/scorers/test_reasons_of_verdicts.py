@@ -13,14 +13,14 @@ from grader.core.cases import ProgramBehaves
 from grader.core.conditions import AllOf, AnyOf, Condition, Not, condition_class, condition_types
 from grader.core.endings import Ending
 from grader.core.expectation import Task
-from grader.core.judge_conditions import MatchesObjective, MeetsDimensions
-from grader.core.judgement import Judgement, JudgementPayload, JudgeReply
+from grader.core.judging.conditions import MatchesObjective, MeetsDimensions
+from grader.core.judging.judgement import Judgement, JudgementPayload, JudgeReply
 from grader.core.limits import LimitRange, Limits
 from grader.core.observation import Acquisition, CompileRecord, MissingRun, Observation, ProgramRuns, RunRecord
 from grader.core.outcomes import RunOutcome
 from grader.core.plan import Plan, PlannedRun, ProfileInForce, make_plan
 from grader.core.reasons import ReasonCode, ReasonKind
-from grader.core.tool_conditions import ToolPrecededBy, ToolsCalled, ToolsCalledInOrder, ToolsNotCalled
+from grader.core.tools.conditions import ToolPrecededBy, ToolsCalled, ToolsCalledInOrder, ToolsNotCalled
 from grader.core.tri import Tri
 from grader.core.verdict import CellVerdict, ConditionVerdict, RunVerdict, Verdict
 from grader.scorers.base import Scorer
@@ -29,7 +29,7 @@ from grader.scorers.judge_scorers import judge_scorers
 from grader.scorers.program import ProgramExecutionScorer
 from grader.scorers.tool_scorers import tool_scorers, trace_scorers
 from grader.scorers.traced_runs import JudgedRunsScorer, TracedRunsScorer
-from tests.unit.core.judge_samples import CLAIM, answer, reply, turn
+from tests.unit.core.judging.samples import CLAIM, answer, reply, turn
 from tests.unit.scorers.test_program import ran
 from tests.unit.scorers.tool_samples import COMPLETE, CUT, SELF_REPORTED, call, observed, payload, tool
 

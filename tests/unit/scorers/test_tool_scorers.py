@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from grader.core.conditions import Condition
-from grader.core.coverage import Coverage
 from grader.core.observation import Acquisition, Observation, Payload, register_payload
 from grader.core.reasons import ReasonCode
-from grader.core.tool_calls import EvidenceSource, ToolsPayload
-from grader.core.tool_conditions import ToolPrecededBy, ToolsCalled, ToolsCalledInOrder, ToolsNotCalled
+from grader.core.tools.calls import EvidenceSource, ToolsPayload
+from grader.core.tools.conditions import ToolPrecededBy, ToolsCalled, ToolsCalledInOrder, ToolsNotCalled
+from grader.core.traces.coverage import Coverage
 from grader.core.tri import Tri
 from grader.errors import UsageError
 from grader.scorers.base import Scorer

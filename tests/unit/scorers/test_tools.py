@@ -8,18 +8,18 @@ import random
 import pytest
 
 from grader.core.captured import Captured
-from grader.core.coverage import Coverage, CoverageCode, CoverageReason
 from grader.core.matching import Match, Matcher
 from grader.core.observation import Acquisition, Observation
 from grader.core.reasons import ReasonCode
-from grader.core.tool_calls import EvidenceSource, ToolCall, ToolsPayload
-from grader.core.tool_conditions import (
+from grader.core.tools.calls import EvidenceSource, ToolCall, ToolsPayload
+from grader.core.tools.conditions import (
     ToolArgumentRequirement,
     ToolCallRequirement,
     ToolCondition,
     ToolsCalled,
     ToolsNotCalled,
 )
+from grader.core.traces.coverage import Coverage, CoverageCode, CoverageReason
 from grader.core.tri import Tri, all_of
 from grader.core.verdict import ConditionVerdict
 from grader.scorers.assignment import most_assigned

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from grader.core.agent_tasks import case_problems, cases_of
 from grader.core.cases import ProgramBehaves
 from grader.core.conditions import Condition
-from grader.core.coverage import Coverage, CoverageCode, CoverageReason
 from grader.core.endings import Ending
 from grader.core.expectation import Task
 from grader.core.limits import LimitRange, Limits
@@ -19,8 +18,9 @@ from grader.core.observation import Acquisition, CompileRecord, MissingRun, Obse
 from grader.core.outcomes import RunOutcome
 from grader.core.plan import PlannedRun, ProfileInForce, make_plan
 from grader.core.reasons import ReasonCode
-from grader.core.tool_calls import ToolsPayload
-from grader.core.tool_conditions import ToolCallRequirement, ToolsCalled, ToolsNotCalled
+from grader.core.tools.calls import ToolsPayload
+from grader.core.tools.conditions import ToolCallRequirement, ToolsCalled, ToolsNotCalled
+from grader.core.traces.coverage import Coverage, CoverageCode, CoverageReason
 from grader.core.tri import Tri
 from grader.core.verdict import ConditionVerdict
 from grader.scorers.tool_scorers import trace_scorers

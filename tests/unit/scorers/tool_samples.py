@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import grader.matchers as _matchers
-from grader.core.coverage import Coverage, CoverageCode, CoverageReason
 from grader.core.observation import Acquisition, Observation
-from grader.core.tool_arguments import (
+from grader.core.tools.arguments import (
     NOT_RECORDED,
     NOT_RETAINED,
     REDACTED,
@@ -16,7 +15,7 @@ from grader.core.tool_arguments import (
     recorded_arguments,
     unparsable_arguments,
 )
-from grader.core.tool_calls import (
+from grader.core.tools.calls import (
     Attempt,
     ConversationLinks,
     EvidenceSource,
@@ -26,7 +25,8 @@ from grader.core.tool_calls import (
     ToolCall,
     ToolsPayload,
 )
-from grader.core.tool_conditions import ToolArgumentRequirement, ToolCallRequirement
+from grader.core.tools.conditions import ToolArgumentRequirement, ToolCallRequirement
+from grader.core.traces.coverage import Coverage, CoverageCode, CoverageReason
 
 COMPLETE = Coverage(declared_by="the caller")
 UNDECLARED = Coverage()

@@ -14,7 +14,7 @@ import zstandard
 from google.protobuf.json_format import ParseDict
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from grader.core.tool_calls import ToolsPayload
+from grader.core.tools.calls import ToolsPayload
 from grader.traces.reader import ReadOptions, TraceInput, read_traces
 
 TRACE = "0af7651916cd43dd8448eb211c80319c"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import time
 
-from grader.core.tool_arguments import ContentRules, recorded_arguments
-from grader.core.tool_calls import Attempt, EvidenceSource, ToolCall
+from grader.core.tools.arguments import ContentRules, recorded_arguments
+from grader.core.tools.calls import Attempt, EvidenceSource, ToolCall
 from grader.traces.across_traces import marked_across
 
 RULES = ContentRules()

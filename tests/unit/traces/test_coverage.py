@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from grader.core.coverage import CoverageCode
 from grader.core.reasons import ReasonCode
+from grader.core.traces.coverage import CoverageCode
 from grader.traces.reader import TraceInput, read_traces
 from tests.unit.traces.otlp_samples import OTHER_TRACE, TRACE, S, codes, lines, read, root, tool
 

@@ -10,9 +10,9 @@ import pytest
 
 from grader.capture.http_body import BodyError
 from grader.capture.otlp_body import OtlpEncoding, count_spans
-from grader.core.coverage import CoverageCode
-from grader.core.tool_calls import ToolsPayload, observe_tools
-from grader.core.tool_conditions import ToolsCalled
+from grader.core.tools.calls import ToolsPayload, observe_tools
+from grader.core.tools.conditions import ToolsCalled
+from grader.core.traces.coverage import CoverageCode
 from grader.core.tri import Tri
 from grader.scorers.tool_scorers import tool_scorers
 from grader.traces import coverage, unify

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from grader.core.coverage import CoverageCode, CoverageReason
+from grader.core.traces.coverage import CoverageCode, CoverageReason
 from grader.traces.reader import TraceInput, read_traces
 from grader.traces.received import note_line
 from grader.traces.span import Span

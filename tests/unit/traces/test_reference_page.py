@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from grader.core.coverage import CoverageCode
+from grader.core.traces.coverage import CoverageCode
 from grader.messages.conversation import read_conversation
 
 PAGE = (Path(__file__).resolve().parents[3] / "docs" / "reference" / "traces.md").read_text()

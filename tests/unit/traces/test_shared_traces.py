@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.core.tool_calls import ToolCall, ToolsPayload
+from grader.core.tools.calls import ToolCall, ToolsPayload
 from grader.errors import TraceError
 from grader.messages.conversation import read_conversation
 from grader.traces.reader import TraceInput, read_traces

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from grader.core.execution_trace import ExecutionStep, ExecutionTrace, StepKind, StepStatus, WhyRoot
-from grader.core.trace_content import TextRules, WhyNotKept
+from grader.core.traces.content import TextRules, WhyNotKept
+from grader.core.traces.execution_trace import ExecutionStep, ExecutionTrace, StepKind, StepStatus, WhyRoot
 from grader.traces import steps as steps_module
 from grader.traces.files import trace_inputs
 from grader.traces.reader import TraceInput, read_traces

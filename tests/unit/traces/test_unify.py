@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from grader.core.tool_calls import ToolsPayload
-from grader.core.tool_names import same_tool
+from grader.core.tools.calls import ToolsPayload
+from grader.core.tools.names import same_tool
 from tests.unit.traces.otlp_samples import BASE, SECOND, TRACE, S, codes, read, root, tool
 
 MCP = "mcp.sdk"

@@ -8,9 +8,9 @@ import json
 
 import pytest
 
-from grader.core.coverage import CoverageCode
-from grader.core.tool_arguments import ArgumentState, ContentRules, parse_json, recorded_arguments
-from grader.core.tool_calls import ToolsPayload
+from grader.core.tools.arguments import ArgumentState, ContentRules, parse_json, recorded_arguments
+from grader.core.tools.calls import ToolsPayload
+from grader.core.traces.coverage import CoverageCode
 from grader.traces.exports.base import instant_ns
 from grader.traces.otlp_protobuf import any_value
 from grader.traces.reader import TraceInput, read_traces

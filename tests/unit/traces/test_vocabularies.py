@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from grader.core.tool_arguments import ContentRules
-from grader.core.tool_calls import ToolsPayload
+from grader.core.tools.arguments import ContentRules
+from grader.core.tools.calls import ToolsPayload
 from grader.traces.reader import ReadOptions
 from tests.unit.traces.otlp_samples import S, codes, read, root, tool
 

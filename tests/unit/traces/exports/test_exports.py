@@ -14,8 +14,8 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from grader import score
 from grader.core.expectation import Task
-from grader.core.tool_calls import ToolsPayload
-from grader.core.tool_conditions import ToolCondition, ToolsCalled, ToolsNotCalled
+from grader.core.tools.calls import ToolsPayload
+from grader.core.tools.conditions import ToolCondition, ToolsCalled, ToolsNotCalled
 from grader.errors import TraceError
 from grader.traces.exports.base import instant_ns
 from grader.traces.reader import TraceInput, read_traces

@@ -8,8 +8,8 @@ from dataclasses import replace
 
 from grader import score
 from grader.core.expectation import Task
-from grader.core.tool_calls import ToolsPayload
-from grader.core.tool_conditions import ToolCondition, ToolsCalled, ToolsCalledInOrder, ToolsNotCalled
+from grader.core.tools.calls import ToolsPayload
+from grader.core.tools.conditions import ToolCondition, ToolsCalled, ToolsCalledInOrder, ToolsNotCalled
 from tests.unit.scorers.tool_samples import tool as wanted
 from tests.unit.traces.otlp_samples import S, read, request_json, root
 

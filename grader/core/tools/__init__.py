@@ -1,0 +1,1 @@
+"""What an agent did with its tools, and the conditions about it. Pure."""
