@@ -174,7 +174,12 @@ def _outcome(
     )
 
 
+_SILENT = StreamOutcome(captured=Captured.whole(b""), wrote_after_main_bytes=0)
+
+
 def _stream(stream: StreamResult) -> StreamOutcome:
+    if stream.captured.total_bytes == 0 and stream.after_main_bytes == 0:  # most have one such stream at least
+        return _SILENT
     return StreamOutcome(captured=stream.captured, wrote_after_main_bytes=stream.after_main_bytes)
 
 

@@ -105,6 +105,10 @@ class RunResult(NamedTuple):
 
 
 _NOTHING: Final = Captured.whole(b"")
+_STREAM_KEYS: Final = {
+    number: (name, f"{name}_total", f"{name}_kept", f"{name}_closed_early", f"{name}_after_main")
+    for number, name in ((1, "stdout"), (2, "stderr"))
+}
 
 
 class RunPieces:
@@ -210,8 +214,8 @@ class RunPieces:
             exit_code=n["code"] if ended_by == 1 else None,
             signal=n["code"] if ended_by == 2 else None,
             core_dumped=n["core_dumped"] == 1,
-            stdout=self._stream(1, "stdout", n, frame.stdout_sha256),
-            stderr=self._stream(2, "stderr", n, frame.stderr_sha256),
+            stdout=self._stream(1, n, frame.stdout_sha256),
+            stderr=self._stream(2, n, frame.stderr_sha256),
             files=tuple(
                 CollectedFile(
                     self.request.collect[begin.index],
@@ -226,16 +230,21 @@ class RunPieces:
             scrub_text=frame.text,
         )
 
-    def _stream(self, number: int, name: str, n: dict[str, int | None], sha256: bytes) -> StreamResult:
-        if not n[f"{name}_total"] and not self.streams[number] and not n[f"{name}_kept"]:
-            return StreamResult(_NOTHING, n[f"{name}_closed_early"] == 1, n[f"{name}_after_main"])
-        kept, total = b"".join(self.streams[number]), n[f"{name}_total"] or 0
-        need(len(kept) == n[f"{name}_kept"], f"{name} that is not all there")
+    def _stream(self, number: int, n: dict[str, int | None], sha256: bytes) -> StreamResult:
+        name, total_key, kept_key, closed_early_key, after_main_key = _STREAM_KEYS[number]
+        closed_early, after_main = n[closed_early_key] == 1, n[after_main_key]
+        parts, total, kept_bytes = self.streams[number], n[total_key] or 0, n[kept_key]
+        if not total and not parts and not kept_bytes:
+            return StreamResult(_NOTHING, closed_early, after_main)
+        kept = parts[0] if len(parts) == 1 else b"".join(parts)
         limit = self.request.stdout_keep_bytes if number == 1 else self.request.stderr_keep_bytes
-        need(len(kept) == min(total, limit), f"{name} of which less was kept than asked for")
+        if len(kept) != kept_bytes:
+            raise ProtocolViolation(f"the box broke the protocol: {name} that is not all there")
+        if len(kept) != min(total, limit):
+            raise ProtocolViolation(f"the box broke the protocol: {name} of which less was kept than asked for")
         # Of what is all here we make the digest ourselves.
         digest = hashlib.sha256(kept).hexdigest() if len(kept) == total else sha256.hex()
-        return StreamResult(Captured(kept, total, digest), n[f"{name}_closed_early"] == 1, n[f"{name}_after_main"])
+        return StreamResult(Captured(kept, total, digest), closed_early, after_main)
 
     def _kept(self) -> Kept | None:
         if self.kept_end is None:

@@ -171,7 +171,8 @@ def _port_closed(run: int, p: bytes) -> Frame:
 
 def _result(run: int, p: bytes) -> Frame:
     start = RESULT_NUMBERS * 8
-    need(start + 64 <= len(p) <= start + 64 + 1024, f"RESULT of {len(p)} bytes")
+    if not start + 64 <= len(p) <= start + 64 + 1024:
+        raise ProtocolViolation(f"the box broke the protocol: RESULT of {len(p)} bytes")
     values = _RESULT.unpack_from(p)
     need(not any(values[len(RESULT_FIELDS) :]), "RESULT with numbers that version 2 does not have")
     known = [None if value == UNKNOWN else value for value in values]
@@ -216,22 +217,34 @@ class FrameReader:
 
     def feed(self, data: bytes) -> list[Frame]:
         """The frames that are complete now. Raises ProtocolViolation; the reader is of no use afterwards."""
+        if not self._held:  # mostly whole frames come, and need not be held
+            frames, at = _frames_in(data)
+            if at < len(data):
+                self._held += data[at:]
+            return frames
         # Appended to, not joined anew: a box that sends single bytes must not cost a copy of the frame for each.
-        held = self._held
-        held += data
-        frames: list[Frame] = []
-        at = 0
-        while len(held) - at >= HEADER_BYTES:
-            kind, flags, length, run_id = HEADER.unpack_from(held, at)
-            need(flags == 0 and length <= PAYLOAD_MAX, f"a header with flags {flags} and length {length}")
-            decoder = _DECODERS.get(kind)
-            if decoder is None:
-                raise ProtocolViolation(f"the box broke the protocol: a frame of type {kind}")
-            need(kind in _OF_EITHER or (run_id == 0) == (kind in _BOX_WIDE), f"type {kind} with run id {run_id}")
-            start = at + HEADER_BYTES
-            if len(held) - start < length:
-                break
-            frames.append(decoder(run_id, bytes(held[start : start + length])))
-            at = start + length
-        del held[:at]
+        self._held += data
+        frames, at = _frames_in(self._held)
+        del self._held[:at]
         return frames
+
+
+def _frames_in(data: bytes | bytearray) -> tuple[list[Frame], int]:
+    """The whole frames at the beginning of `data`, and where they end."""
+    frames: list[Frame] = []
+    at, end = 0, len(data)
+    while end - at >= HEADER_BYTES:
+        kind, flags, length, run_id = HEADER.unpack_from(data, at)
+        if flags != 0 or length > PAYLOAD_MAX:
+            raise ProtocolViolation(f"the box broke the protocol: a header with flags {flags} and length {length}")
+        decoder = _DECODERS.get(kind)
+        if decoder is None:
+            raise ProtocolViolation(f"the box broke the protocol: a frame of type {kind}")
+        if (run_id == 0) != (kind in _BOX_WIDE) and kind not in _OF_EITHER:
+            raise ProtocolViolation(f"the box broke the protocol: type {kind} with run id {run_id}")
+        start = at + HEADER_BYTES
+        if end - start < length:
+            break
+        at = start + length
+        frames.append(decoder(run_id, bytes(data[start:at])))
+    return frames, at
