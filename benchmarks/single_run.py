@@ -1,7 +1,11 @@
-"""One supervised run, end to end from Python, against `subprocess.run` of the same program on the host."""
+"""One supervised run, end to end from Python, against the same program as a subprocess of the host.
+
+By `subprocess.run`, which blocks; and by asyncio's own subprocesses, which like grader do not.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import tempfile
 from pathlib import Path
@@ -28,8 +32,10 @@ async def measure(*, quick: bool) -> list[Measure]:
             small = await _contest(sandbox, program, [str(host)], rounds=rounds, runs_a_round=20)
         python = await program_for(sandbox, "python", {"main.py": b""}, (b"python3", b"-c", b"pass"))
         large = await _contest(sandbox, python, [PYTHON, "-c", "pass"], rounds=rounds, runs_a_round=3)
+    beside_asyncio = small.ratio("supervised", "host_asyncio")
     return [
         Measure("static true, supervised / host", small.ratio("supervised", "host"), "x", 1.6, small.in_ms()),
+        Measure("static true, supervised / host by asyncio", beside_asyncio, "x"),
         Measure("python3 -c pass, supervised / host", large.ratio("supervised", "host"), "x", 1.1, large.in_ms()),
     ]
 
@@ -47,7 +53,15 @@ async def _contest(
         async def host() -> None:
             subprocess.run(command, check=True, stdin=subprocess.DEVNULL, capture_output=True, env=environment)  # noqa: ASYNC221
 
-        return await take_turns({"supervised": supervised, "host": host}, rounds=rounds, runs_a_round=runs_a_round)
+        async def host_asyncio() -> None:
+            pipe = asyncio.subprocess.PIPE
+            process = await asyncio.create_subprocess_exec(
+                *command, stdin=subprocess.DEVNULL, stdout=pipe, stderr=pipe, env=environment
+            )
+            await process.communicate()
+
+        ways = {"supervised": supervised, "host": host, "host_asyncio": host_asyncio}
+        return await take_turns(ways, rounds=rounds, runs_a_round=runs_a_round)
 
 
 def _executable(program: Program) -> Program:
