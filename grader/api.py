@@ -15,8 +15,9 @@ from grader.core.verdict import Verdict
 from grader.errors import UsageError
 from grader.judge.base import Judge
 from grader.messages.conversation import Conversation, read_conversation
+from grader.runner.choice import EVERYTHING, Choice
 from grader.runner.graded import Graded
-from grader.runner.runner import EVERYTHING, Choice, Runner, SubmissionLike, TaskLike
+from grader.runner.runner import Runner, SubmissionLike, TaskLike
 from grader.runner.score import Evidence, load_scorable, read_conversation_file, score_evidence
 from grader.sandbox.base import Isolation
 

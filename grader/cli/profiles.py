@@ -15,9 +15,10 @@ from grader.core.tri import Tri
 from grader.core.verdict import Verdict
 from grader.errors import PrerequisiteError, UsageError
 from grader.reports.sanitize import safe_line
+from grader.runner.choice import Choice
 from grader.runner.grading import Watcher
 from grader.runner.programs import image_of
-from grader.runner.runner import Choice, Runner
+from grader.runner.runner import Runner
 from grader.runtimes import LoadedProfile, SelfTest, find_profile, load_profiles, profile_folders
 from grader.submission import Submission
 

@@ -25,8 +25,9 @@ from grader.formats.task_file import load_task
 from grader.judge.base import Judge
 from grader.reports.grading import Grading, Refusal
 from grader.reports.text import shell_word
+from grader.runner.choice import EVERYTHING, Choice
 from grader.runner.graded import Graded
-from grader.runner.runner import EVERYTHING, Choice, Runner
+from grader.runner.runner import Runner
 from grader.runner.verdicts import check_readable
 from grader.sandbox.base import ISOLATIONS, Isolation
 from grader.store import Record, find_record, open_record

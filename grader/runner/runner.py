@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator, AsyncIterable, Iterable, Sequence
 from contextlib import AsyncExitStack, aclosing
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 
@@ -17,7 +17,7 @@ from grader.core.agent_tasks import asks_a_judge
 from grader.core.expectation import Task
 from grader.core.plan import Plan, ProfileInForce, limit_problems, make_plan
 from grader.core.reasons import ReasonCode
-from grader.core.selection import Selection, select
+from grader.core.selection import Selection
 from grader.errors import (
     GraderError,
     Place,
@@ -30,6 +30,7 @@ from grader.errors import (
 )
 from grader.formats.task_file import load_task
 from grader.judge.base import Judge
+from grader.runner.choice import EVERYTHING, Choice
 from grader.runner.graded import Graded
 from grader.runner.grading import (
     Assignment,
@@ -52,23 +53,6 @@ from grader.submission import Submission
 
 TaskLike = Task | Path | str
 SubmissionLike = Submission | Path | str
-
-
-@dataclass(frozen=True)
-class Choice:
-    """Which part of a task to run; the defaults are all of it, as it stands."""
-
-    cases: str | None = None
-    repetitions: int | None = None
-    profiles: tuple[str, ...] | None = None
-
-    @property
-    def is_everything(self) -> bool:
-        """Whether nothing was chosen."""
-        return self == Choice()
-
-
-EVERYTHING = Choice()
 
 
 class Runner:
@@ -263,7 +247,7 @@ class Runner:
 
     async def _assignment(self, task: Task, submission: Submission, choice: Choice) -> Assignment:
         """All that must be known before the first run; whatever is wrong is raised here."""
-        effective, selection = _chosen(task, choice)
+        effective, selection = choice.of(task)
         return await self._assigned(effective, submission, selection)
 
     async def _assigned(self, effective: Task, submission: Submission, selection: Selection | None) -> Assignment:
@@ -384,15 +368,6 @@ def _submission(submission: SubmissionLike) -> Submission:
 
 def _name(submission: SubmissionLike) -> str:
     return submission.name if isinstance(submission, Submission) else str(submission)
-
-
-def _chosen(task: Task, choice: Choice) -> tuple[Task, Selection | None]:
-    if choice.is_everything:
-        return task, None
-    try:
-        return select(task, cases=choice.cases, repetitions=choice.repetitions, profiles=choice.profiles)
-    except ValueError as error:
-        raise UsageError(str(error)) from error
 
 
 async def _each(
