@@ -71,13 +71,25 @@ def run_cli(arguments: Sequence[str]) -> int:
         return _usage(error)
     except (KeyboardInterrupt, typer.Abort):
         return INTERRUPTED_BY + 2
-    except SystemExit:  # of the parser's own: nobody reads its help any more
-        return 0
+    except SystemExit as ended:
+        # The parser's own end on a broken pipe. Of its help: nobody reads it any more. Of a command it is no verdict.
+        cause = ended.__context__
+        if _asks_for_help(arguments):
+            return 0
+        return _bug(cause if isinstance(cause, Exception) else RuntimeError(repr(ended)), shown_in_full=shown_in_full)
     except OSError as error:
-        return _help_not_written(error) if error.errno == errno.ENOSPC else _bug(error, shown_in_full=shown_in_full)
+        if error.errno == errno.ENOSPC and _asks_for_help(arguments):
+            return _help_not_written(error)
+        return _bug(error, shown_in_full=shown_in_full)
     except Exception as error:  # noqa: BLE001 - the last door: a bug must end with 70 and say what it is
         return _bug(error, shown_in_full=shown_in_full)
     return code if isinstance(code, int) else 0
+
+
+def _asks_for_help(arguments: Sequence[str]) -> bool:
+    """Whether the parser shows help, and so runs no command."""
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    return "--help" in options or len(arguments) == 0
 
 
 def _help_not_written(error: OSError) -> int:

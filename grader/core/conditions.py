@@ -61,7 +61,13 @@ _REGISTRY: dict[str, type[Condition]] = {}
 
 
 def register_condition(cls: type[C]) -> type[C]:
-    """Class decorator: make a condition known by its `condition_type`. Raises ValueError for a name already taken."""
+    """Class decorator: make a condition known by its `condition_type`.
+
+    Raises ValueError for a name already taken, TypeError for a leaf without a `code_if_negated` of its own: a verdict
+    would find that out only when everything has run.
+    """
+    if not cls.composite and cls.code_if_negated is Condition.code_if_negated:
+        raise TypeError(f"{cls.__name__} does not say which reason code a false `not` of it has (code_if_negated)")
     if cls.condition_type in _REGISTRY:
         raise ValueError(f"two conditions are named {cls.condition_type!r}")
     _REGISTRY[cls.condition_type] = cls

@@ -204,6 +204,10 @@ class Box:
         loss = await self._loss(why, has_begun=True)
         if not is_out_of_memory(loss) or counters is None:
             raise BoxLostError(loss)
+        try:
+            self._talk.check_files()
+        except PutError as error:  # what a program did without its files says nothing of it
+            raise BoxLostError(loss) from error
         seen = (counters.stdout_bytes or 0, counters.stderr_bytes or 0)
         outcome = out_of_memory_outcome(asked, counters.memory_limit_hits or 0, passed_ns, seen, self.seen)
         return BoxReport(outcome, box_is_usable=False, box_is_as_new=False)

@@ -75,6 +75,7 @@ class Talk:
         self._is_filled = False
         self._ahead: list[bytes] = []  # frames that go with whatever is asked next
         self._ahead_paths: list[bytes] = []  # of the submission's files among them
+        self._run_paths: tuple[list[bytes], list[bytes]] = ([], [])  # those that went with the run, and its input files
         self._ear: Ear | None = None
         self._over: str | None = None
         self._heard_s = float("-inf")
@@ -144,18 +145,22 @@ class Talk:
         size = len(frames) + len(stdin) + request.stdout_keep_bytes + request.collect_total_bytes
         size += request.port.most_bytes if request.port is not None else 0
         within_s = 3 * request.wall_time_ns / 1e9 + GRACE_S + size / SLOWEST_BYTES_PER_S
-        paths, self._ahead_paths = self._ahead_paths, []
-        self._is_filled |= request.keep_files > 0
+        self._run_paths, self._ahead_paths = (self._ahead_paths, [file.path for file in files]), []
         result = await self._ask(frames, RunResult, within_s)
         if ear is not None:
             n = result.numbers
             ear.finish(
                 PortSeen(n["port_connections"] or 0, n["port_refused"] or 0, n["port_bytes"] or 0, n["port_full"] == 1)
             )
-        if paths or files:
-            _check_put(paths, self._put[: len(paths)], FillError)
-            _check_put([file.path for file in files], self._put[len(paths) :], PutError)
+        self.check_files()
         return result
+
+    def check_files(self) -> None:
+        """Raise PutError unless every file that went with the last run is known to have been written."""
+        tree, inputs = self._run_paths
+        if tree or inputs:
+            _check_put(tree, self._put[: len(tree)], FillError)
+            _check_put(inputs, self._put[len(tree) :], PutError)
 
     def close(self) -> None:
         """End the talk. The box ends with it, as its standard input does."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import subprocess
@@ -11,8 +12,11 @@ from typing import cast
 
 import pytest
 
+from grader.cli.app import run_cli
 from grader.cli.console import Console
+from grader.cli.exit_codes import BUG
 from grader.errors import PrerequisiteError
+from grader.formats import task_lint
 
 TRACE = {
     "resourceSpans": [
@@ -59,6 +63,18 @@ def test_help_that_cannot_be_written_is_told_and_help_that_nobody_reads_is_no_er
     assert (full.returncode, full.stderr) == (4, "error: standard output cannot be written: No space left on device\n")
     gone = shell(f"{grader} | true; echo ${{PIPESTATUS[0]}}")
     assert (gone.stdout, gone.stderr) == ("0\n", "")
+
+
+@pytest.mark.parametrize("number", [errno.EPIPE, errno.ENOSPC, errno.EIO])
+def test_what_breaks_inside_a_command_is_never_taken_for_its_verdict(
+    number: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def breaks(*_: object, **__: object) -> int:
+        raise OSError(number, "the engine's pipe")
+
+    monkeypatch.setattr(task_lint, "lint", breaks)
+    assert run_cli(["lint", "task.yaml"]) == BUG
+    assert "the engine's pipe" in capsys.readouterr().err
 
 
 class _Gone(io.StringIO):

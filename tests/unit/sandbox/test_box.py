@@ -414,6 +414,22 @@ async def test_which_file_did_not_fit_is_told_also_where_both_kinds_go_with_the_
     await box.close()
 
 
+@pytest.mark.parametrize("what", ["the submission", "an input file"])
+async def test_memory_that_ran_out_says_nothing_of_a_program_whose_files_were_not_all_there(what: str) -> None:
+    tree, inputs = (SMALL, ()) if what == "the submission" else ((), (SubmissionFile(b"in.txt", b"abc"),))
+    for fails in (False, True):
+        engine = Engine(lambda run: counters(run, 5) + b"<end>")
+        box = await opened(engine, Events("oom", "die"))
+        await box.fill(tree)
+        engine.put_step = 4 if fails else 0
+        if fails:
+            with pytest.raises(BoxLostError):
+                await box.run(asked(files=inputs))
+        else:
+            assert isinstance((await box.run(asked(files=inputs))).outcome, RunOutcome)
+        await box.close()
+
+
 async def test_a_box_that_was_filled_is_emptied_before_it_is_filled_again() -> None:
     engine = Engine(ends_well, ends_well, ends_well)
     box = await opened(engine)
@@ -463,6 +479,15 @@ async def test_what_becomes_of_a_box_after_a_run(numbers: dict[str, int | None],
     box = await opened(Engine(lambda run: box_side.result(numbers, run_id=run)))
     report = await box.run(asked())
     assert (report.box_is_usable, report.box_is_as_new) == (usable, as_new)
+    await box.close()
+
+
+@pytest.mark.parametrize("after", [0, 3, None])
+async def test_how_much_came_after_main_is_told_of_a_silent_stream_too(after: int | None) -> None:
+    box = await opened(Engine(lambda run: box_side.result({"stdout_after_main": after}, run_id=run)))
+    outcome = (await box.run(asked())).outcome
+    assert isinstance(outcome, RunOutcome)
+    assert (outcome.stdout.captured.total_bytes, outcome.stdout.wrote_after_main_bytes) == (0, after)
     await box.close()
 
 

@@ -287,6 +287,9 @@ async def test_the_compiled_tree_goes_into_every_box_and_is_compiled_once(isolat
         seat.leave()
     compiles = [asked for asked, _ in s.boxes.asked if asked.keeps_work]
     assert [(asked.command, asked.files) for asked in compiles] == [((b"cc",), BENCH.probe().files)]
+    assert [tree for asked, tree in s.boxes.asked if asked.keeps_work] == [
+        ()
+    ]  # not beside what a shared box had before
     assert [tree for asked, tree in s.boxes.asked if not asked.keeps_work] == [KEPT] * 4
 
 

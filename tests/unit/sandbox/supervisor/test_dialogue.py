@@ -71,6 +71,21 @@ def test_a_run_from_hello_to_result() -> None:
     talk.begin(RUN + 1, REQUEST)  # and the next one may come
 
 
+def test_a_result_before_the_answers_to_what_was_sent_ahead_of_its_run_is_a_violation() -> None:
+    cleared, put = frame(144, bytes(8), 0), frame(132, bytes(8), 0)
+    for missing in ("clear", "put", "nothing"):
+        talk = ready()
+        talk.clear()
+        talk.put(b"main.sh", b"x")
+        talk.begin(RUN, REQUEST)
+        talk.feed((cleared if missing != "clear" else b"") + (put if missing != "put" else b""))
+        if missing == "nothing":
+            only_result(talk.feed(box_side.result()))
+        else:
+            with pytest.raises(ProtocolViolation, match="before the answers"):
+                talk.feed(box_side.result())
+
+
 def test_a_cut_stream_has_the_boxs_digest_of_the_whole() -> None:
     digest = hashlib.sha256(b"0123456789abc").digest()
     talk = running()
