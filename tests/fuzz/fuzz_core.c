@@ -189,12 +189,32 @@ static _Noreturn void caught_exit(int code)
     longjmp(ended, 1);
 }
 
+static int work_is_given, said_unusable; /* the work folder is the run's; the client was told to throw the box away */
+static int first_to_be_killed;          /* our own score is the program's, as is that of what we fork now */
+
+void oom_offer(const char *score) { MUST(in_child && !first_to_be_killed && strcmp(score, PROGRAM_FIRST) == 0); }
+
+void oom_begin(void)
+{
+    MUST(!in_child && !first_to_be_killed);
+    first_to_be_killed = 1;
+}
+
+int oom_end(void)
+{
+    MUST(!in_child && first_to_be_killed);
+    first_to_be_killed = 0;
+    return byte() % 64 == 63 ? -1 : 0;
+}
+
 static int checked_fchown(int fd, uid_t owner, gid_t group)
 {
     struct stat s;
     MUST(owner == group && (owner == 0 || owner == the_core.run_id) && effective_id == 0 && !in_child && !in_hand);
     MUST(fstat(fd, &s) == 0);
     MUST(S_ISFIFO(s.st_mode) ? owner != 0 : is_in("work", fd));
+    if (fd == work_fd)
+        work_is_given = owner != 0;
     return 0;
 }
 
@@ -213,6 +233,7 @@ static int checked_send(int fd, const struct message *message, const int *fds, s
     if (message->kind == M_END) {
         MUST(living == 0 || message->field[R_USABLE] == 0);
         MUST(the_core.canary != 0 || message->field[R_USABLE] == 0);
+        said_unusable = message->field[R_USABLE] == 0;
         living = 0; /* of a run that is over, and the box is thrown away: they are nobody's */
         MUST(message->field[R_USABLE] == 0 || (mount_is_empty(work_fd) == 1 && mount_is_empty(tmp_fd) == 1));
     }
@@ -301,6 +322,7 @@ static pid_t clone_now(int (*entry)(void *), void *plan)
         errno = EAGAIN;
         return -1;
     }
+    MUST(!said_unusable && (first_to_be_killed || ((struct child_plan *)plan)->is_copy));
     open_ones(was_open);
     in_child = 1;
     if (setjmp(child_ended) == 0)
@@ -607,6 +629,8 @@ static void send_start(void)
         sent.text_bytes = (uint32_t)number();
     if (spoilt >= 94 && spoilt < 98)
         close(fds[--count]);
+    if (spoilt >= 104 && spoilt < 108 && count < START_FDS_COUNT)
+        fds[count++] = made_pipe(1);
     deliver(sizeof sent, fds, (size_t)count);
 }
 
@@ -719,6 +743,8 @@ static int next_act(struct pollfd *watched)
     MUST(the_core.state != CORE_RUNNING || so_long <= 3 * the_core.request[Q_WALL_NS] + NS_PER_S);
     MUST(the_core.state != CORE_KILLING || so_long <= 11 * NS_PER_S);
     MUST(the_core.state != CORE_HAND || so_long <= 91 * NS_PER_S);
+    MUST(the_core.state != CORE_IDLE || said_unusable || !work_is_given);
+    MUST(!first_to_be_killed);
     MUST(the_core.run_id != the_core.front_id && the_core.run_id != the_core.canary_id && the_core.run_id >= the_core.ids.low);
     if (left == 0)
         longjmp(ended, 1);
@@ -733,7 +759,9 @@ static int next_act(struct pollfd *watched)
     case 2:
     case 3:
     case 4:
-        if (idle)
+        if (idle && said_unusable && byte() % 8) /* a start would be the end */
+            send_open();
+        else if (idle)
             send_start();
         else
             program_acts();
@@ -834,7 +862,7 @@ static void reset(void)
     *core = (struct core){.front_fd = moved(pair[0]), .signal_fd = -1, .front = FRONT_PID, .canary = CANARY_PID, .front_page = front_page,
                           .canary_page = canary_page, .hand_report = hand_report, .child_report = child_report, .ids = {1000, 60000},
                           .front_id = 1001, .canary_id = 1002, .run_id = 1003, .life_ns = byte() % 8 ? 0 : NS_PER_S, .out_read = -1,
-                          .err_read = -1, .hand_fd = -1, .strings = {.fd = -1}};
+                          .err_read = -1, .hand_fd = -1, .strings = {.fd = -1}, .is_usable = 1};
     core->mounts = (struct mounts){.count = 2, .fd = {work_fd, tmp_fd}, .mode = {0700, 01777}, .path = {"/work", "/tmp"}, .submission_fd = submission_fd};
     core->measures.cpus = 2;
     front_end = moved(pair[1]);
@@ -846,6 +874,7 @@ static void reset(void)
     next_id = 10;
     last_pid = 200000;
     effective_id = 0;
+    work_is_given = said_unusable = first_to_be_killed = 0;
     box_ends = in_child = in_hand = living = stubborn = main_pid = hand_pid = 0;
     dead_count = 0;
 }

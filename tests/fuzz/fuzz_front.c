@@ -463,6 +463,7 @@ static void act(void)
 
 /* ---- one input ---- */
 static struct front_page page;
+static int first_free; /* descriptors from here on are of one input */
 static struct front_options options = {.core_fd = -1, .start_ns = 1, .page = &page};
 
 static uint8_t *area(size_t size) /* not mapped as front_main does it: past the end of this the sanitizer sees */
@@ -479,6 +480,8 @@ static void prepare_once(void)
     MUST(pipe(idle) == 0 && dup2(idle[0], 0) == 0); /* the loop reads nothing of its own */
     MUST(pipe(always) == 0 && write(always[1], "x", 1) == 1);
     options.core_fd = always[0];
+    first_free = dup(0);
+    MUST(first_free > 0 && close(first_free) == 0);
     the_front.stdout_stream.kept = area(KEEP_STREAM_MAX);
     the_front.stderr_stream.kept = area(KEEP_STREAM_MAX);
     the_front.feed.ring = area(STDIN_BUFFER);
@@ -509,24 +512,11 @@ static void reset(void)
     front->ports.listen_fd = -1;
 }
 
+/* What either side has open; the front may have ended in the middle of anything. */
 static void close_all(void)
 {
-    struct front *front = &the_front;
-    shut(&front->stdout_stream.fd);
-    shut(&front->stderr_stream.fd);
-    shut(&front->feed.fd);
-    shut(&front->hand_fd);
-    shut(&front->put_fd);
-    shut(&program_in);
-    shut(&program_out);
-    shut(&program_err);
-    shut(&hand);
-    close_calls();
-    while (pending_count > 0)
-        close(pending[--pending_count]);
-    for (size_t i = 0; i < PORT_CONNECTIONS_MAX; i++)
-        shut(&front->ports.connection[i].fd);
-    shut(&front->ports.listen_fd);
+    MUST(close_range((unsigned)first_free, ~0u, 0) == 0);
+    program_in = program_out = program_err = hand = -1;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -213,11 +213,16 @@ class Talk:
             return
         for event in events:
             self._take(event)
-        if any(isinstance(event, PortData) for event in events) and self._connection is not None:
+        if self._ear is None or self._connection is None:
+            return
+        if any(isinstance(event, PortData) for event in events):
             self._connection.send(self._dialogue.port_seen())
 
     def _take(self, event: Event) -> None:
-        if isinstance(event, Counters):
+        if self._wanted is not None and isinstance(event, self._wanted) and self._answer is not None:
+            if not self._answer.done():
+                self._answer.set_result(event)
+        elif isinstance(event, Counters):
             self.counters = event
         elif isinstance(event, PutDone):
             self._put.append(event)
@@ -227,9 +232,6 @@ class Talk:
             pass  # the dialogue knows that it was asked for, and what follows it shows that it was done
         elif isinstance(event, Fatal):
             self._end(f"the supervisor gave up: {event.text} (code {event.code}, errno {event.errno})")
-        elif self._wanted is not None and isinstance(event, self._wanted) and self._answer is not None:
-            if not self._answer.done():
-                self._answer.set_result(event)
         elif isinstance(event, PortOpened | PortData | PortClosed):
             self._hear(event)
         else:

@@ -38,16 +38,18 @@ from grader.sandbox.supervisor.frames import (
     PortClosed,
     PortData,
     PortOpened,
-    ProtocolViolation,
     PutDone,
     ResultFrame,
     StdinRoom,
     need,
+    violation,
 )
 from grader.sandbox.supervisor.requests import STDIN_BUFFER_BYTES, RunRequest
 from grader.sandbox.supervisor.results import RunPieces, RunResult
 from grader.sandbox.supervisor.wire import PROTOCOL_VERSION, FrameReader
 
+KNOWN_STDIN_BYTES: Final = 1 << 16
+"""The frames of a run with no more standard input than this are kept for its next repetition."""
 FACTS_MAX: Final = 256
 FACTS_BYTES_MAX: Final = 2 << 20
 
@@ -84,7 +86,7 @@ class Dialogue:
         self._pings: list[int] = []
         self._clearing = 0
         self._run: RunPieces | None = None
-        self._encoded: requests.EncodedRequest | None = None
+        self._frames: requests.RunFrames | None = None
         self._stdin = memoryview(b"")
         self._stdin_sent = 0
         self._stdin_taken = 0
@@ -118,21 +120,19 @@ class Dialogue:
         stream = len(stdin) > STDIN_BUFFER_BYTES
         if stream != request.stream_stdin:
             request = replace(request, stream_stdin=stream)
-        parts = [requests.encode_put(f.path, f.content, executable=f.executable, run_id=run_id) for f in files]
-        if self._encoded is None or self._encoded.request is not request:
-            self._encoded = requests.encode_request(request)
-        parts.append(requests.encode_run(run_id, self._encoded))
-        if request.port is not None:
-            parts.append(requests.encode_port(run_id, request.port))
-        parts.append(requests.encode_stdin(run_id, stdin[:STDIN_BUFFER_BYTES]))
-        if not stream:
-            parts.append(requests.encode_stdin_end(run_id))
-        parts.append(requests.encode_start(run_id))
-        self._puts += [run_id] * len(files)
+        known = self._frames
+        if known is None or known.request is not request or known.stdin is not stdin:
+            known = requests.RunFrames.of(request, stdin)
+            self._frames = known if len(stdin) <= KNOWN_STDIN_BYTES else None
+        frames = known.with_id(run_id)
+        if files:
+            puts = [requests.encode_put(f.path, f.content, executable=f.executable, run_id=run_id) for f in files]
+            self._puts += [run_id] * len(files)
+            frames = b"".join((*puts, frames))
         self._run = RunPieces(run_id, request)
         self._stdin, self._stdin_sent, self._stdin_taken = memoryview(stdin), min(len(stdin), STDIN_BUFFER_BYTES), 0
         self._stdin_ended = not stream
-        return b"".join(parts)
+        return frames
 
     def stdin_to_send(self, at_most: int = 1 << 20) -> bytes:
         """The bytes of standard input, as frames, for which there is room now; empty when there is none or no more."""
@@ -202,7 +202,7 @@ class Dialogue:
                 self._clearing -= 1
                 return frame
             case HelloBegin() | Fact() | HelloEnd():
-                raise ProtocolViolation("the box broke the protocol: a second handshake")
+                raise violation("a second handshake")
             case _:
                 return self._take_of_run(frame)
 
@@ -224,17 +224,17 @@ class Dialogue:
                     self._facts[frame.name] = frame.content
             case HelloEnd():
                 if self._hello is None:
-                    raise ProtocolViolation("the box broke the protocol: facts end before the hello")
+                    raise violation("facts end before the hello")
                 self._ready = True
                 return Hello(self._hello.version, self._facts, self._errors)
             case _:
-                raise ProtocolViolation(f"the box broke the protocol: {type(frame).__name__} before the handshake")
+                raise violation(f"{type(frame).__name__} before the handshake")
         return None
 
     def _take_of_run(self, frame: Frame) -> Event | None:
         run_id = getattr(frame, "run_id", 0)
         if self._run is None or run_id != self._run.run_id:
-            raise ProtocolViolation("the box broke the protocol: a frame of a run that is not on")
+            raise violation("a frame of a run that is not on")
         match frame:
             case Counters():
                 return frame
@@ -247,7 +247,8 @@ class Dialogue:
                 return frame
             case ResultFrame():
                 result = self._run.finish(frame)
-                need(not self._puts and not self._clearing, "a result before the answers to what came before it")
+                if self._puts or self._clearing:
+                    raise violation("a result before the answers to what came before it")
                 self._run, self._stdin = None, memoryview(b"")
                 return result
             case _:

@@ -19,10 +19,18 @@ class ProtocolViolation(SandboxError):  # noqa: N818 - named for what the box di
     default_code = "supervisor.lost"
 
 
+def violation(what: str) -> ProtocolViolation:
+    """`what`: what the box did."""
+    return ProtocolViolation(f"the box broke the protocol: {what}")
+
+
 def need(condition: bool, what: str) -> None:
-    """Raise ProtocolViolation unless the condition holds; `what`: what the box did."""
+    """Raise ProtocolViolation unless the condition holds; `what`: what the box did.
+
+    What every run passes through says the same with `if` and `violation`: a call for each rule is a tenth of its cost.
+    """
     if not condition:
-        raise ProtocolViolation(f"the box broke the protocol: {what}")
+        raise violation(what)
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,17 +101,13 @@ def encode_put(path: bytes, content: bytes, *, executable: bool = False, run_id:
     return b"".join(frames)
 
 
-@dataclass(frozen=True, slots=True)
-class EncodedRequest:
-    """A request as it travels but for the run's id: the same for every repetition."""
+def encode_run(run_id: int, request: RunRequest) -> bytes:
+    """RUN_BEGIN and RUN_DATA: what is to be run. stdin and RUN_START come after it.
 
-    request: RunRequest
-    begin: bytes
-    strings: bytes
-
-
-def encode_request(request: RunRequest) -> EncodedRequest:
-    """Check a request and encode it. Raises ValueError for what the box does not take."""
+    Raises ValueError for what the box does not take.
+    """
+    if not 0 < run_id < UNKNOWN:
+        raise ValueError("a run id is a 64 bit number above 0")
     strings = request.strings()
     r = request
     numbers = (
@@ -128,21 +124,11 @@ def encode_request(request: RunRequest) -> EncodedRequest:
     except struct.error as error:
         raise ValueError(f"a limit of the run is negative or too large: {error}") from error
     _check_maxima(request)
-    return EncodedRequest(request, begin, strings)
-
-
-def encode_run(run_id: int, request: RunRequest | EncodedRequest) -> bytes:
-    """RUN_BEGIN and RUN_DATA: what is to be run. stdin and RUN_START come after it."""
-    if not 0 < run_id < UNKNOWN:
-        raise ValueError("a run id is a 64 bit number above 0")
-    encoded = request if isinstance(request, EncodedRequest) else encode_request(request)
-    return _frame(5, run_id, encoded.begin) + _frames(6, run_id, encoded.strings)
+    return _frame(5, run_id, begin) + _frames(6, run_id, strings)
 
 
 def _frames(kind: int, run_id: int, data: bytes) -> bytes:
     """Data in as many frames as it needs; none for none."""
-    if 0 < len(data) <= PAYLOAD_MAX:
-        return _frame(kind, run_id, data)
     return b"".join(_frame(kind, run_id, chunk) for chunk in _chunks(data))
 
 
@@ -219,6 +205,52 @@ def encode_stdin_end(run_id: int) -> bytes:
 def encode_start(run_id: int) -> bytes:
     """Start the run: from here on exec counts as begun."""
     return _frame(9, run_id)
+
+
+@dataclass(frozen=True, slots=True)
+class RunFrames:
+    """Every frame of a run from RUN_BEGIN to RUN_START, but for its id: the same for each repetition."""
+
+    request: RunRequest
+    stdin: bytes
+    around_ids: tuple[bytes, ...]
+    """What stands before, between and after the places of the id, which every frame has."""
+
+    @classmethod
+    def of(cls, request: RunRequest, stdin: bytes) -> RunFrames:
+        """Check a request and encode it. Raises ValueError for what the box does not take.
+
+        Of a stdin that is streamed, this is as much as may go before the start.
+        """
+        frames = [encode_run(1, request)]
+        if request.port is not None:
+            frames.append(encode_port(1, request.port))
+        frames.append(encode_stdin(1, stdin[:STDIN_BUFFER_BYTES]))
+        if not request.stream_stdin:
+            frames.append(encode_stdin_end(1))
+        frames.append(encode_start(1))
+        return cls(request, stdin, tuple(_around_ids(b"".join(frames))))
+
+    def with_id(self, run_id: int) -> bytes:
+        """The frames of one run. Raises ValueError for what is no id."""
+        if not 0 < run_id < UNKNOWN:
+            raise ValueError("a run id is a 64 bit number above 0")
+        return run_id.to_bytes(_ID_BYTES, "little").join(self.around_ids)
+
+
+_ID_BYTES: Final = 8
+"""A header ends with the run's id."""
+
+
+def _around_ids(frames: bytes) -> Iterator[bytes]:
+    """Whole frames, cut where their headers have an id, which is left out."""
+    start = at = 0
+    while at < len(frames):
+        length = HEADER.unpack_from(frames, at)[2]
+        yield frames[start : at + HEADER.size - _ID_BYTES]
+        start = at + HEADER.size
+        at = start + length
+    yield frames[start:]
 
 
 def encode_cancel(run_id: int) -> bytes:

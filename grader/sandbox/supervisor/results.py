@@ -22,10 +22,10 @@ from grader.sandbox.supervisor.frames import (
     PortClosed,
     PortData,
     PortOpened,
-    ProtocolViolation,
     ResultFrame,
     StreamData,
     need,
+    violation,
 )
 from grader.sandbox.supervisor.requests import RunRequest
 
@@ -133,7 +133,7 @@ class RunPieces:
         """Of a port: connections count up, send no more than allowed, and nothing once they are closed."""
         port = self.request.port
         if port is None:
-            raise ProtocolViolation("the box broke the protocol: a connection to no port")
+            raise violation("a connection to no port")
         if isinstance(frame, PortOpened):
             self.connections += 1
             need(frame.connection == self.connections <= port.connections_in_all, "a connection out of turn")
@@ -174,7 +174,7 @@ class RunPieces:
                 need(frame.files == len(self.kept) and frame.bytes == self.kept_bytes, "a KEPT that does not add up")
                 self.kept_end = frame
             case _:
-                raise ProtocolViolation(f"the box broke the protocol: {type(frame).__name__} during a run")
+                raise violation(f"{type(frame).__name__} during a run")
 
     def _content(self, data: bytes, kept: bool) -> None:
         if kept:
@@ -200,12 +200,15 @@ class RunPieces:
         """The whole result. Raises ProtocolViolation if its parts do not add up."""
         n = frame.numbers
         self._whole_before()
-        need(len(self.files) == len(self.request.collect), "a result without all files")
+        if len(self.files) != len(self.request.collect):
+            raise violation("a result without all files")
         killed_for, ended_by, step = n["killed_for"] or 0, n["ended_by"] or 0, n["start_step"] or 0
-        need(killed_for < len(KILLED_FOR) and step < len(START_STEPS) and ended_by <= 2, "an unknown ending")
-        need((step == 0) == (ended_by != 0), "a run that neither started nor failed to")
-        seen = (n["port_connections"], n["port_bytes"])
-        need(seen == (self.connections, self.port_bytes), "connections that do not add up")
+        if killed_for >= len(KILLED_FOR) or step >= len(START_STEPS) or ended_by > 2:
+            raise violation("an unknown ending")
+        if (step == 0) != (ended_by != 0):
+            raise violation("a run that neither started nor failed to")
+        if n["port_connections"] != self.connections or n["port_bytes"] != self.port_bytes:
+            raise violation("connections that do not add up")
         return RunResult(
             run_id=frame.run_id,
             killed_for=KILLED_FOR[killed_for],
@@ -239,16 +242,17 @@ class RunPieces:
         kept = parts[0] if len(parts) == 1 else b"".join(parts)
         limit = self.request.stdout_keep_bytes if number == 1 else self.request.stderr_keep_bytes
         if len(kept) != kept_bytes:
-            raise ProtocolViolation(f"the box broke the protocol: {name} that is not all there")
+            raise violation(f"{name} that is not all there")
         if len(kept) != min(total, limit):
-            raise ProtocolViolation(f"the box broke the protocol: {name} of which less was kept than asked for")
+            raise violation(f"{name} of which less was kept than asked for")
         # Of what is all here we make the digest ourselves.
         digest = hashlib.sha256(kept).hexdigest() if len(kept) == total else sha256.hex()
         return StreamResult(Captured(kept, total, digest), closed_early, after_main)
 
     def _kept(self) -> Kept | None:
         if self.kept_end is None:
-            need(not self.kept and not self.skipped, "kept files without their end")
+            if self.kept or self.skipped:
+                raise violation("kept files without their end")
             return None
         files = tuple(
             KeptFile(begin.path, begin.executable, begin.size_bytes, bytes(data) if self.request.send_kept else None)

@@ -37,12 +37,12 @@ from grader.sandbox.supervisor.frames import (
     PortClosed,
     PortData,
     PortOpened,
-    ProtocolViolation,
     PutDone,
     ResultFrame,
     StdinRoom,
     StreamData,
     need,
+    violation,
 )
 
 PROTOCOL_VERSION: Final = 2
@@ -133,7 +133,7 @@ def _kept_file(run: int, p: bytes) -> Frame:
     try:
         check_path(path)
     except ValueError as error:
-        raise ProtocolViolation(f"the box broke the protocol: a kept file at {error}") from error
+        raise violation(f"a kept file at {error}") from error
     return KeptBegin(run, path, p[0] == 1, *struct.unpack_from("<Q", p, 8))
 
 
@@ -172,15 +172,16 @@ def _port_closed(run: int, p: bytes) -> Frame:
 def _result(run: int, p: bytes) -> Frame:
     start = RESULT_NUMBERS * 8
     if not start + 64 <= len(p) <= start + 64 + 1024:
-        raise ProtocolViolation(f"the box broke the protocol: RESULT of {len(p)} bytes")
+        raise violation(f"RESULT of {len(p)} bytes")
     values = _RESULT.unpack_from(p)
-    need(not any(values[len(RESULT_FIELDS) :]), "RESULT with numbers that version 2 does not have")
+    if any(values[len(RESULT_FIELDS) :]):
+        raise violation("RESULT with numbers that version 2 does not have")
     known = [None if value == UNKNOWN else value for value in values]
     numbers = dict(zip(RESULT_FIELDS, known, strict=False))
     if None in known:
         missing = [RESULT_FIELDS[place] for place in NEVER_UNKNOWN_PLACES if known[place] is None]
         if missing:
-            raise ProtocolViolation(f"the box broke the protocol: RESULT without {missing[0]}")
+            raise violation(f"RESULT without {missing[0]}")
     text = p[start + 64 :].decode("ascii", "backslashreplace")
     return ResultFrame(run, numbers, p[start : start + 32], p[start + 32 : start + 64], text)
 
@@ -236,12 +237,12 @@ def _frames_in(data: bytes | bytearray) -> tuple[list[Frame], int]:
     while end - at >= HEADER_BYTES:
         kind, flags, length, run_id = HEADER.unpack_from(data, at)
         if flags != 0 or length > PAYLOAD_MAX:
-            raise ProtocolViolation(f"the box broke the protocol: a header with flags {flags} and length {length}")
+            raise violation(f"a header with flags {flags} and length {length}")
         decoder = _DECODERS.get(kind)
         if decoder is None:
-            raise ProtocolViolation(f"the box broke the protocol: a frame of type {kind}")
+            raise violation(f"a frame of type {kind}")
         if (run_id == 0) != (kind in _BOX_WIDE) and kind not in _OF_EITHER:
-            raise ProtocolViolation(f"the box broke the protocol: type {kind} with run id {run_id}")
+            raise violation(f"type {kind} with run id {run_id}")
         start = at + HEADER_BYTES
         if end - start < length:
             break

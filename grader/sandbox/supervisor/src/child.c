@@ -110,16 +110,6 @@ static int unblock_signals(void)
     return sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-void offer_to_oom_killer(const char *score)
-{
-    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
-    if (fd >= 0) {
-        ssize_t written = write(fd, score, strlen(score));
-        (void)written;
-        close(fd);
-    }
-}
-
 static const char *entry_of(char *const *environment, const char *name)
 {
     size_t size = strlen(name);
@@ -224,7 +214,8 @@ _Noreturn void child_main(struct child_plan *plan)
     if (unblock_signals() != 0 || setsid() < 0 || setpriority(PRIO_PROCESS, 0, CHILD_NICE) != 0)
         fail(plan, START_SESSION);
     umask(022);
-    offer_to_oom_killer(PROGRAM_FIRST);
+    if (plan->is_copy)
+        oom_offer(PROGRAM_FIRST);
     if (set_limits(request) != 0)
         fail(plan, START_LIMITS);
     if (become(plan->id) != 0)

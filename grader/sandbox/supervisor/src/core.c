@@ -60,7 +60,7 @@ static void take_message(struct core *core, const struct message *message, int *
     case M_START:
         if (core->state != CORE_IDLE)
             core_fatal(core, FATAL_PROTOCOL, 0, "a run while another one is on");
-        if (core->canary == 0)
+        if (!core->is_usable || core->canary == 0)
             core_fatal(core, FATAL_PROTOCOL, 0, "a run in a box that is not usable");
         run_start(core, message, fds);
         break;
@@ -128,9 +128,10 @@ _Noreturn void core_loop(struct core *core)
         if (watched[1].revents != 0)
             read_signals(core);
         end_reap(core);
+        int was_running = core->state == CORE_RUNNING; /* one that starts now has nothing to show yet, and wants the CPU */
         if (watched[0].revents != 0)
             read_front(core);
-        if (core->state == CORE_RUNNING)
+        if (was_running && core->state == CORE_RUNNING)
             run_watch(core);
         if (core->state == CORE_KILLING || core->state == CORE_HAND)
             end_step(core);

@@ -30,7 +30,8 @@ struct core {
     struct child_report *child_report;
     uint64_t start_ns, life_ns;
     int made_folder;
-    uint64_t canary_cpu_ns; /* of one that was killed; then `canary` is 0 and the box serves no further run */
+    int is_usable;          /* 0: the box serves no further run */
+    uint64_t canary_cpu_ns; /* of one that was killed; then `canary` is 0 */
     int clearing;
     /* the current run */
     uint64_t request[Q_FIELDS];

@@ -240,7 +240,7 @@ static void finish(struct core *core, int scrubbed, int failed)
     struct message message = {.kind = M_END};
     uint64_t *r = core->result;
     /* Without a hand, all_dead has just seen that the places are empty, and nobody is left who could change that. */
-    int clean = !failed && mounts_reset(&core->mounts) == 0 && (!scrubbed || mounts_are_empty(&core->mounts) == 1);
+    int clean = !failed && (!scrubbed || mounts_are_empty(&core->mounts) == 1);
     r[R_SCRUB] = clean ? (scrubbed ? 1 : 0) : 2;
     r[R_SCRUB_REMOVED] = scrubbed ? atomic_load(&core->hand_report->removed) : 0;
     r[R_USABLE] = clean && core->canary != 0 ? 1 : 0;
@@ -252,13 +252,17 @@ static void finish(struct core *core, int scrubbed, int failed)
         message.text_bytes = (uint32_t)used;
     }
     memcpy(message.field, r, sizeof message.field);
-    close_if(&core->strings.fd);
-    close_if(&core->hand_fd);
     core->state = CORE_IDLE;
-    uint32_t taken[] = {core->front_id, core->canary_id, core->run_id};
-    core->run_id = ids_draw(&core->ids, taken, 3);
+    core->is_usable = r[R_USABLE] != 0;
     if (message_send(core->front_fd, &message, NULL, 0) != 0)
         core_fatal(core, FATAL_FRONT, errno, "the front takes no result");
+    /* The rest while the result is on its way: nothing is started before it is done, and where it cannot be done the box ends. */
+    close_if(&core->strings.fd);
+    close_if(&core->hand_fd);
+    uint32_t taken[] = {core->front_id, core->canary_id, core->run_id};
+    core->run_id = ids_draw(&core->ids, taken, 3);
+    if (clean && mounts_reset(&core->mounts) != 0)
+        core_fatal(core, FATAL_SYSTEM, errno, "the writable places cannot be made the way they were");
 }
 
 static void hand_ended(struct core *core, int status)

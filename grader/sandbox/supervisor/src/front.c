@@ -171,12 +171,18 @@ static void read_client(struct front *front)
 
 enum { W_CLIENT, W_CORE, W_OUT, W_STDOUT, W_STDERR, W_FEED, W_HAND, W_COUNT, W_MOST = W_COUNT + 1 + PORT_CONNECTIONS_MAX };
 
+/* Just now, so that it is not yet known whether main has closed it or is ending itself. */
+static int a_stream_ended(const struct front *front)
+{
+    return front->state == FRONT_RUNNING && (front->stdout_stream.ended_ns != 0 || front->stderr_stream.ended_ns != 0);
+}
+
 static int timeout_ms(const struct front *front)
 {
     const struct feed *feed = &front->feed;
     if (front->state == FRONT_RUNNING && feed->fd >= 0 && !feed->ended && feed->received == feed->taken)
         return 2; /* the program may be waiting for us: see feed_watch */
-    if (front->state == FRONT_RUNNING && (front->stdout_stream.ended_ns != 0 || front->stderr_stream.ended_ns != 0))
+    if (a_stream_ended(front))
         return 2; /* see stream_watch */
     if (front->state == FRONT_RUNNING && front->ports.is_open && front->ports.seen < front->ports.bytes)
         return 10; /* the core reads how long that takes */
@@ -185,12 +191,15 @@ static int timeout_ms(const struct front *front)
 
 static void loop_once(struct front *front)
 {
+    /* Mostly it ended because main is ending, and so will the other within microseconds: to look at that one at once would only
+     * hold main up. */
+    int one_ended = a_stream_ended(front);
     struct pollfd watched[W_MOST] = {
         [W_CLIENT] = {.fd = 0, .events = POLLIN},
         [W_CORE] = {.fd = front->options->core_fd, .events = POLLIN},
         [W_OUT] = {.fd = has_to_push(front) ? 1 : -1, .events = POLLOUT},
-        [W_STDOUT] = {.fd = front->stdout_stream.fd, .events = POLLIN},
-        [W_STDERR] = {.fd = front->stderr_stream.fd, .events = POLLIN},
+        [W_STDOUT] = {.fd = one_ended ? -1 : front->stdout_stream.fd, .events = POLLIN},
+        [W_STDERR] = {.fd = one_ended ? -1 : front->stderr_stream.fd, .events = POLLIN},
         [W_FEED] = {.fd = front->feed.fd, .events = front->feed.received > front->feed.taken ? POLLOUT : 0},
         [W_HAND] = {.fd = front->hand_fd, .events = POLLIN},
     };
@@ -227,6 +236,8 @@ static void loop_once(struct front *front)
         read_client(front);
     if (has_to_push(front))
         push(front, front->state != FRONT_RUNNING);
+    if (front->state == FRONT_READY)
+        session_prepare(front);
     if (front->state == FRONT_READY && front->options->idle_ns != 0 && now_ns() - front->last_frame_ns > front->options->idle_ns)
         front_fatal(front, FATAL_IDLE, 0, "no frame for longer than the idle limit");
 }

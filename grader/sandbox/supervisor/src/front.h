@@ -9,6 +9,8 @@
 
 #define OUT_QUEUE (256u << 10)
 
+enum { PIPE_IN, PIPE_OUT, PIPE_ERR, PIPES };
+
 enum front_state { FRONT_NEW, FRONT_READY, FRONT_PREPARING, FRONT_RUNNING };
 
 struct stream { /* stdout or stderr of a run */
@@ -68,6 +70,8 @@ struct front {
     struct feed feed;
     struct ports ports;
     int hand_fd;
+    int pipes[PIPES][2]; /* of the next run, made ahead: while the client has the last result */
+    int pipes_are_made;
     int ended; /* `end` has come from the core */
     struct message end;
 };
@@ -85,6 +89,7 @@ int front_open(struct front *front, uint32_t tree, int executable, const uint8_t
 /* session.c */
 void session_frame(struct front *front, const struct frame *frame);
 void session_end(struct front *front);
+void session_prepare(struct front *front);
 
 /* streams.c */
 void streams_open(struct front *front);

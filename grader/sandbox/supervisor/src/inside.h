@@ -176,17 +176,24 @@ struct child_plan {
     const struct strings *strings;
     int in, out, err;
     struct child_report *report;
+    int is_copy; /* whether the child has the core's memory for itself, and not shared */
     /* What the child mapped: if it shared the core's memory, the core takes it away again. */
     void *mapped[2];
     size_t mapped_bytes[2];
 };
 _Noreturn void child_main(struct child_plan *plan);
-/* Whom the kernel kills when the box is at its memory limit: the program. It may lower its own score again, however small it
- * then looks beside us; then the canary is next, and with it goes the memory that it holds for that moment, so that the core has
- * room and time to end the run and to tell of it. */
+/* ---- oom.c: whom the kernel kills when the box is at its memory limit ----
+ * The program. It may lower its own score again, however small it then looks beside us; then the canary is next, and with it goes
+ * the memory that it holds for that moment, so that the core has room and time to end the run and to tell of it. */
 #define PROGRAM_FIRST "1000"
 #define CANARY_NEXT "900"
-void offer_to_oom_killer(const char *score);
+void oom_offer(const char *score); /* this process, for good */
+void oom_open(void);               /* once, by the core */
+/* A child that is made between the two is killed first, and so would be the core meanwhile: only for one with which it shares its
+ * memory, and would be killed anyway. 0; or -1 with errno: it cannot go back. */
+void oom_begin(void);
+int oom_end(void);
+
 int limits_open(void); /* once, before the first run */
 uint64_t limits_clamped(const uint64_t *request); /* bit n: rlimit n will be set to the hard limit */
 

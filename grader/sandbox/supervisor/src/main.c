@@ -122,7 +122,7 @@ static void start_canary(struct core *core)
     if (core->canary > 0)
         return;
     unblock_signals();
-    offer_to_oom_killer(CANARY_NEXT);
+    oom_offer(CANARY_NEXT);
     const struct rlimit none = {0, 0};
     if (munmap(core->front_page, 4096) != 0 || munmap(core->hand_report, 4096) != 0 || setpriority(PRIO_PROCESS, 0, CHILD_NICE) != 0 ||
         become(core->canary_id) != 0 || prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0 || setrlimit(RLIMIT_NPROC, &none) != 0)
@@ -235,9 +235,11 @@ int main(int argc, char **argv)
     atomic_store(&core->canary_page->front, (uint64_t)core->front);
     leave_stdio();
     core->child_report = shared_page(); /* after the front and the canary: not theirs */
+    oom_open();
     if (limits_open() != 0)
         die("getrlimit");
     if (mounts_reset(&core->mounts) != 0)
         die("the writable places cannot be made the way they must be");
+    core->is_usable = 1;
     core_loop(core);
 }

@@ -58,11 +58,15 @@ static int child_entry(void *plan) { child_main(plan); }
  * and working directory are its own. With long arguments it gets a copy: they would count as our memory, and the largest
  * memory that we ever had is what the kernel starts every child's account with. Either way we go on when it has executed
  * the program, or has ended after it said in its report why it could not. */
-static pid_t start_child(struct child_plan *plan)
+static pid_t start_child(struct core *core, struct child_plan *plan)
 {
-    int shared = plan->request[Q_STRINGS] <= SHARED_STRINGS_MAX;
-    pid_t pid = clone(child_entry, child_stack + sizeof child_stack, SIGCHLD | CLONE_VFORK | (shared ? CLONE_VM : 0), plan);
+    plan->is_copy = plan->request[Q_STRINGS] > SHARED_STRINGS_MAX;
+    if (!plan->is_copy)
+        oom_begin();
+    pid_t pid = clone(child_entry, child_stack + sizeof child_stack, SIGCHLD | CLONE_VFORK | (plan->is_copy ? 0 : CLONE_VM), plan);
     int error = errno;
+    if (!plan->is_copy && oom_end() != 0)
+        core_fatal(core, FATAL_SYSTEM, errno, "the core's own oom score");
     for (int i = 0; i < 2; i++)
         if (plan->mapped[i] != NULL)
             munmap(plan->mapped[i], plan->mapped_bytes[i]);
@@ -130,7 +134,7 @@ void run_start(struct core *core, const struct message *message, int *fds)
     core->result[R_START_OFFSET] = core->begun_ns - core->start_ns;
     struct child_plan plan = {.request = core->request, .id = core->run_id, .strings = &core->strings,
                               .in = fds[FD_STDIN], .out = fds[FD_STDOUT], .err = fds[FD_STDERR], .report = core->child_report};
-    pid_t pid = start_child(&plan);
+    pid_t pid = start_child(core, &plan);
     int error = errno;
     close(fds[FD_STDIN]);
     close(fds[FD_STDOUT]);

@@ -129,6 +129,16 @@ static int make_pipe(int ends[2], int ours)
     return pipe2(ends, O_CLOEXEC) == 0 && fcntl(ends[ours], F_SETFL, O_NONBLOCK) == 0 ? 0 : -1;
 }
 
+/* What the next run needs whatever it is, so that it need not wait for it. */
+void session_prepare(struct front *front)
+{
+    if (front->pipes_are_made)
+        return;
+    if (make_pipe(front->pipes[PIPE_IN], 1) != 0 || make_pipe(front->pipes[PIPE_OUT], 0) != 0 || make_pipe(front->pipes[PIPE_ERR], 0) != 0)
+        front_fatal(front, FATAL_SYSTEM, errno, "pipes for a run");
+    front->pipes_are_made = 1;
+}
+
 static void run_start(struct front *front, const struct frame *frame)
 {
     const uint64_t *q = front->request.field;
@@ -136,11 +146,12 @@ static void run_start(struct front *front, const struct frame *frame)
         violation(front, "strings that are not what was announced");
     if (!front->feed.ended && !front->feed.streaming)
         violation(front, "the start of a run whose stdin is not there");
-    int in[2], out[2], err[2], hand[2] = {-1, -1}, strings = -1, count = FD_EXTRA;
+    session_prepare(front);
+    front->pipes_are_made = 0; /* they are this run's now */
+    const int *in = front->pipes[PIPE_IN], *out = front->pipes[PIPE_OUT], *err = front->pipes[PIPE_ERR];
+    int hand[2] = {-1, -1}, strings = -1, count = FD_EXTRA;
     struct message message = {.kind = M_START};
     memcpy(message.field, q, sizeof front->request.field);
-    if (make_pipe(in, 1) != 0 || make_pipe(out, 0) != 0 || make_pipe(err, 0) != 0)
-        front_fatal(front, FATAL_SYSTEM, errno, "pipes for a run");
     int fds[START_FDS_COUNT] = {[FD_STDIN] = in[0], [FD_STDOUT] = out[1], [FD_STDERR] = err[1], [FD_STDOUT_READ] = out[0], [FD_STDERR_READ] = err[0]};
     if (front->strings_have <= sizeof message.text) {
         memcpy(message.text, front->strings, (size_t)front->strings_have);
@@ -179,6 +190,7 @@ static void end_stream(struct front *front, struct stream *stream, int index, en
     if (stream->fd >= 0)
         close(stream->fd);
     stream->fd = -1;
+    stream->ended_ns = 0; /* whether main went on after that is answered */
     result[first] = stream->total;
     result[first + 1] = stream->kept_bytes;
     result[first + 2] = (uint64_t)stream->closed_early;
