@@ -15,7 +15,7 @@ from grader.core.captured import Captured
 from grader.core.submission_files import SubmissionFile
 from grader.sandbox.supervisor.dialogue import Dialogue, Event, Hello
 from grader.sandbox.supervisor.frames import Counters, Fatal, Pong, ProtocolViolation, PutDone, StdinRoom
-from grader.sandbox.supervisor.requests import STDIN_BUFFER_BYTES, RunRequest
+from grader.sandbox.supervisor.requests import STDIN_BUFFER_BYTES, RunFrames, RunRequest
 from grader.sandbox.supervisor.results import Kept, KeptFile, RunResult
 
 from . import box_side
@@ -69,6 +69,17 @@ def test_a_run_from_hello_to_result() -> None:
     assert (result.exit_code, result.signal, result.wall_ns, result.cpu_ns) == (0, None, 9, None)
     assert talk.running is None
     talk.begin(RUN + 1, REQUEST)  # and the next one may come
+
+
+def test_each_run_is_sent_as_it_was_asked_for_whatever_was_asked_before() -> None:
+    """A repetition is encoded once: another request or standard input is none."""
+    talk = ready()
+    other = replace(REQUEST, argv=(b"/false",))
+    asked = [(REQUEST, b"a"), (REQUEST, b"a"), (REQUEST, b"b"), (other, b"b"), (REQUEST, b""), (REQUEST, bytes(70_000))]
+    for run_id, (request, stdin) in enumerate(asked + asked[::-1], start=RUN):
+        sent = talk.begin(run_id, request, stdin)
+        assert sent == RunFrames.of(request, stdin).with_id(run_id)
+        talk.feed(box_side.result({}, run_id=run_id))
 
 
 def test_a_result_before_the_answers_to_what_was_sent_ahead_of_its_run_is_a_violation() -> None:

@@ -6,13 +6,20 @@ import struct
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from grader.sandbox.base import Port
 from grader.sandbox.supervisor.requests import (
+    RunFrames,
     RunRequest,
     encode_hello,
+    encode_port,
     encode_put,
     encode_run,
+    encode_start,
     encode_stdin,
+    encode_stdin_end,
 )
 from grader.sandbox.supervisor.wire import PAYLOAD_MAX, UNKNOWN
 
@@ -85,6 +92,35 @@ def test_what_cannot_be_run(bad: dict[str, object]) -> None:
 def test_a_run_id_is_above_zero(run_id: int) -> None:
     with pytest.raises(ValueError, match="run id"):
         encode_run(run_id, GOOD)
+    with pytest.raises(ValueError, match="run id"):
+        RunFrames.of(GOOD, b"").with_id(run_id)
+
+
+PORT = Port(4318, 2, 100, 1 << 20)
+RUN_ID = st.one_of(st.just(1), st.integers(1, UNKNOWN - 1))
+
+
+@given(run_id=RUN_ID, tail=st.binary(max_size=40), port=st.sampled_from([None, PORT]), streams=st.booleans())
+def test_a_run_is_its_frames_one_by_one(run_id: int, tail: bytes, port: Port | None, streams: bool) -> None:
+    """Encoded once and given an id later, or each frame with its id: the same bytes, also where they look like headers."""
+    stdin = tail + encode_start(1) + tail
+    argument = tail.replace(b"\0", b"\1")
+    request = replace(GOOD, argv=(b"/x", argument), port=port, stream_stdin=streams)
+    expected = encode_run(run_id, request)
+    expected += b"" if port is None else encode_port(run_id, port)
+    expected += encode_stdin(run_id, stdin)
+    expected += b"" if streams else encode_stdin_end(run_id)
+    assert RunFrames.of(request, stdin).with_id(run_id) == expected + encode_start(run_id)
+
+
+@pytest.mark.parametrize("size", [0, 1, PAYLOAD_MAX, PAYLOAD_MAX + 1, 3 * PAYLOAD_MAX])
+def test_content_of_every_size_travels_under_its_id(size: int) -> None:
+    stdin, request = b"\1" * size, replace(GOOD, argv=(b"/x", b"y" * size))
+    frames = split(RunFrames.of(request, stdin).with_id(77))
+    assert {run_id for _, run_id, _ in frames} == {77}
+    assert b"".join(payload for kind, _, payload in frames if kind == 7) == stdin
+    assert b"".join(payload for kind, _, payload in frames if kind == 6) == request.strings()
+    assert [kind for kind, _, _ in frames if kind in {5, 8, 9}] == [5, 8, 9]
 
 
 def test_a_nonce_has_16_bytes() -> None:
