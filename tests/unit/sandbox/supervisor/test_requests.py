@@ -102,7 +102,7 @@ RUN_ID = st.one_of(st.just(1), st.integers(1, UNKNOWN - 1))
 
 @given(run_id=RUN_ID, tail=st.binary(max_size=40), port=st.sampled_from([None, PORT]), streams=st.booleans())
 def test_a_run_is_its_frames_one_by_one(run_id: int, tail: bytes, port: Port | None, streams: bool) -> None:
-    """Encoded once and given an id later, or each frame with its id: the same bytes, also where they look like headers."""
+    """Encoded once and given an id later, or frame by frame: the same bytes, also where they look like headers."""
     stdin = tail + encode_start(1) + tail
     argument = tail.replace(b"\0", b"\1")
     request = replace(GOOD, argv=(b"/x", argument), port=port, stream_stdin=streams)
