@@ -17,7 +17,10 @@ def clean(
     records: Annotated[
         float | None,
         typer.Option(
-            "--records", metavar="DAYS", min=0, help="Also records in .grader that are older; the latest stays."
+            "--records",
+            metavar="DAYS",
+            min=0,
+            help="Also records in .grader that are older; the latest stays, and what is being written.",
         ),
     ] = None,
     color: Color = "auto",
@@ -31,7 +34,7 @@ def clean(
 
     console = Console(color=color, quiet=quiet)
     if records is not None:
-        console.note(clean_records(records))
+        clean_records(records, console)
 
     async def main() -> None:
         for line in await clean_engine(images=images, all_boxes=boxes):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
-from grader.errors import Place, PrerequisiteError, UsageError
+from grader.cli.console import Console
+from grader.errors import PrerequisiteError
 from grader.sandbox.docker.engine import Engine
 from grader.sandbox.docker.images import remove_images
 from grader.sandbox.docker.reaper import remove_all, sweep
-from grader.store import DEFAULT_ROOT, latest_record
+from grader.store import DEFAULT_ROOT
+from grader.store.removing import remove_old_records
 
 _SECONDS_A_DAY = 86_400
 
@@ -31,29 +31,19 @@ async def clean_engine(*, images: bool, all_boxes: bool) -> list[str]:
     return lines
 
 
-def clean_records(days: float, root: Path = DEFAULT_ROOT) -> str:
-    """Remove the records that were last written more than `days` ago; the latest stays. A line that says how many."""
-    removed = 0
-    for folder in _old_records(root, time.time() - days * _SECONDS_A_DAY):
-        try:
-            shutil.rmtree(folder)
-        except OSError as error:
-            raise PrerequisiteError(f"cannot be removed: {error.strerror}", where=Place(str(folder))) from error
-        removed += 1
-    return _removed(removed, "record", "records")
+def clean_records(days: float, console: Console, root: Path = DEFAULT_ROOT) -> None:
+    """Remove the records that were last written more than `days` ago; the latest stays, and what is being written.
 
-
-def _old_records(root: Path, before_s: float) -> Iterator[Path]:
-    """Folders of records, and no other folders: what has no header was made by somebody else."""
-    try:
-        latest = latest_record(root).resolve()
-    except UsageError:
-        latest = None
-    for folder in sorted(root.iterdir()) if root.is_dir() else []:
-        if folder.is_symlink() or not (folder / "record.json").is_file() or folder.resolve() == latest:
-            continue
-        if max(file.stat().st_mtime for file in folder.iterdir()) < before_s:
-            yield folder
+    Says how many, and which were left and why. Raises PrerequisiteError if one could not be removed; after all were
+    tried.
+    """
+    done = remove_old_records(root, time.time() - days * _SECONDS_A_DAY)
+    console.note(_removed(done.removed, "record", "records"))
+    console.problems(done.left, "left alone")
+    if done.failed:
+        console.problems(done.failed[1:], "error")
+        first = done.failed[0]
+        raise PrerequisiteError(first.message, where=first.where, hint="check whose files they are, then clean again")
 
 
 def _removed(count: int, one: str, several: str) -> str:

@@ -99,6 +99,10 @@ class Console:
         )
         write(sys.stderr, "".join(f"{line}\n" for line in problem_lines(problems)))
 
+    def problems(self, problems: Sequence[Problem], kind: str) -> None:
+        """Problems that are no error of the command, each behind `kind`, to standard error, also when quiet."""
+        write(sys.stderr, "".join(f"{line}\n" for line in problem_lines(problems, kind)))
+
     @contextlib.contextmanager
     def live(self, lines: Callable[[], Sequence[str]]) -> Generator[None]:
         """While open, `lines` (at most four are shown) are drawn anew on a terminal; elsewhere nothing happens."""

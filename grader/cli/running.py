@@ -99,9 +99,9 @@ def run_request(request: RunRequest, console: Console, output: Output) -> int:
         _tell_how_to_resume(request, found, console, began=bool(began))
         return stopped.exit_code
     finally:
-        if not began and found.place is not None and found.resumed is None:
+        if not began and found.place is not None and found.resumed is None and request.record.folder is None:
             with suppress(OSError):
-                found.place.folder.rmdir()  # made for a record that never began
+                found.place.folder.rmdir()  # made for a record that never began; one that was named is not ours
     _raise_common_error(items)
     wall_time_s = time.monotonic() - start
     if not several:

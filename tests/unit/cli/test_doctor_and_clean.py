@@ -11,6 +11,8 @@ import pytest
 
 from grader.cli.checkup import Level, engine_findings, governor_finding, image_findings
 from grader.sandbox.docker.engine_facts import EngineFacts
+from grader.store import removing
+from grader.store.lock import WriterLock
 from tests.unit.cli.conftest import RunIt
 
 GOOD = EngineFacts(
@@ -90,6 +92,51 @@ def test_clean_removes_old_records_but_never_the_latest_or_other_folders(
     ended = grader("clean", "--records", "5")
     assert "removed 1 record\n" in ended.err
     assert [folder.exists() for folder in (first, second, latest, root / "mine")] == [False, True, True, True]
+
+
+def test_clean_says_which_record_it_left_and_why_also_when_quiet(
+    grader: RunIt, workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+    for _ in range(2):
+        grader("run", ".", "all/good.py")
+    root = workplace / ".grader" / "records"
+    first, latest = sorted(root.glob("*-*"))
+    old = time.time() - 10 * 86_400
+    for path in first.iterdir():
+        os.utime(path, (old, old))
+    lock = WriterLock(first)
+    said = f"left alone: {first.relative_to(workplace)}: another grader is writing this record\n  mend: wait until"
+    assert said in grader("clean", "--records", "5", "-q").err
+    ended = grader("clean", "--records", "5")
+    assert ended.err.startswith("removed 0 records\n")
+    lock.release()
+    assert "left alone" not in grader("clean", "--records", "5").err
+    assert [first.exists(), latest.exists()] == [False, True]
+
+
+def test_clean_tries_every_record_before_it_says_that_one_does_not_go(
+    grader: RunIt, workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for _ in range(3):
+        grader("run", ".", "all/good.py")
+    first, second, latest = sorted((workplace / ".grader" / "records").glob("*-*"))
+    old = time.time() - 10 * 86_400
+    for path in (*first.iterdir(), *second.iterdir()):
+        os.utime(path, (old, old))
+    really_remove = removing._remove  # pyright: ignore[reportPrivateUsage]
+
+    def remove(folder: Path) -> None:
+        if folder.name == first.name:
+            raise PermissionError(1, "Operation not permitted")
+        really_remove(folder)
+
+    monkeypatch.setattr(removing, "_remove", remove)
+    ended = grader("clean", "--records", "5")
+    assert (ended.code, ended.out) == (4, "")
+    assert ended.err.startswith("removed 1 record\n")
+    assert f"error: {first.relative_to(workplace)}: cannot be removed: Operation not permitted\n  mend: " in ended.err
+    assert [first.exists(), second.exists(), latest.exists()] == [True, False, True]
 
 
 def test_a_governor_that_changes_the_speed_is_named_with_its_mend() -> None:

@@ -245,6 +245,18 @@ def test_a_missing_engine_is_4_with_the_mend(grader: RunIt, monkeypatch: pytest.
     assert "error: no engine answers\n  mend: start it" in ended.err
 
 
+def test_an_empty_folder_that_was_named_for_the_record_is_not_removed(
+    grader: RunIt, workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another grader may be about to write there; one of our own making is nobody else's."""
+    use(monkeypatch, _Missing(lambda _: Behaviour()))
+    (workplace / "mine").mkdir()
+    assert grader("run", ".", "all/good.py", "--record", "mine").code == 4
+    assert (workplace / "mine").is_dir()
+    assert grader("run", ".", "all/good.py").code == 4
+    assert list((workplace / ".grader" / "records").iterdir()) == []
+
+
 def test_a_bug_is_70_and_v_says_where(grader: RunIt, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(call: Call) -> Behaviour:
         raise ZeroDivisionError("\x1b[31moops")
