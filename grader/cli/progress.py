@@ -20,11 +20,12 @@ from grader.runner.grading import Watcher
 class Progress(Watcher):
     """Told by the runner what goes on; shows it on the console.
 
-    `task` is the effective one. `began` is called once, when the record has begun.
+    `task` is the effective one; None if there are several, and cases then have numbers instead of names. `began` is
+    called once, when the record has begun.
     """
 
     def __init__(
-        self, console: Console, submissions: int, task: Task, began: Callable[[], None] = lambda: None
+        self, console: Console, submissions: int, task: Task | None, began: Callable[[], None] = lambda: None
     ) -> None:
         self._console = console
         self._task = task
@@ -81,6 +82,8 @@ class Progress(Watcher):
 
     def _label(self, planned: PlannedRun) -> str:
         """The case's name as reports write it."""
+        if self._task is None:
+            return f"{planned.program + 1}/case {planned.case}" if planned.program > 0 else f"case {planned.case}"
         programs = self._task.programs()
         name = programs[planned.program].cases[planned.case].name
         label = name if name is not None else f"case {planned.case}"

@@ -19,8 +19,9 @@ from grader.cli.progress import Progress
 from grader.cli.record_choice import NEW_RECORD, RecordChoice, RecordPlace
 from grader.core.agent_tasks import asks_a_judge
 from grader.core.expectation import Task
+from grader.core.reasons import ReasonCode
 from grader.core.selection import NothingSelectedError, select
-from grader.errors import GraderError, Place, SubmissionError, UsageError
+from grader.errors import GraderError, Place, RecordError, SubmissionError, UsageError
 from grader.formats.task_file import load_task
 from grader.judge.base import Judge
 from grader.reports.grading import Grading, Refusal
@@ -83,7 +84,7 @@ def run_request(request: RunRequest, console: Console, output: Output) -> int:
             found.place.has_begun()
 
     several = len(found.submissions) + (len(found.resumed) if found.resumed is not None else 0) > 1
-    progress = Progress(console, len(found.submissions) if several else 1, found.effective, begin)
+    progress = Progress(console, len(found.submissions) if several else 1, _common_task(found), begin)
     start = time.monotonic()
 
     async def main() -> None:
@@ -156,7 +157,7 @@ async def _judge(task: Task) -> AsyncGenerator[Judge | None]:
 def _look_up(request: RunRequest) -> _LookedUp:
     resumed = open_record(find_record(request.resume)) if request.resume is not None else None
     task = load_task(request.task) if request.task is not None else None
-    effective = resumed[0].task if resumed else _effective(task, request.choice)
+    effective = _recorded_task(resumed, task, request) if resumed else _effective(task, request.choice)
     submissions = _submissions(request)
     if resumed is None and not submissions and request.each is None:
         raise UsageError("there is no submission", hint="grader run TASK SUBMISSION, or --each FOLDER")
@@ -167,6 +168,36 @@ def _look_up(request: RunRequest) -> _LookedUp:
     if resumed is not None:
         submissions = _not_in(resumed, submissions)
     return _LookedUp(task, effective, submissions, resumed, _place(request, resumed), isolation)
+
+
+def _recorded_task(record: Record, task: Task | None, request: RunRequest) -> Task:
+    """The task of a record's entries. Raises RecordError if it is not the one that the command names.
+
+    What was begun goes on under the task it was begun with, whatever is named; submissions that are new to the record
+    are graded under the one named. Were they not the same, one record, and one report, would be of two.
+    """
+    if task is not None:
+        from grader.runner.judging.verdicts import with_questions  # as the record has it, if it asks a judge
+
+        named = _effective(task, request.choice)
+        named = with_questions(named, of_runs=True) if asks_a_judge(named) else named
+        recorded = [entry.task for entry in record if entry.submission is not None]
+        if recorded and named not in recorded:
+            raise RecordError(
+                "this record was begun with another task, or with another part of it",
+                code=ReasonCode.RECORD_MISMATCH,
+                where=Place(str(request.resume)),
+                hint="name the task as it was, with the same -k, -n and -p; or leave task and submissions out, "
+                "and what was begun is finished",
+            )
+    return record[0].task
+
+
+def _common_task(found: _LookedUp) -> Task | None:
+    """The task of all that runs; None if a record that Python made has several."""
+    if found.resumed is not None and any(entry.task != found.effective for entry in found.resumed):
+        return None
+    return found.effective
 
 
 def _effective(task: Task | None, choice: Choice) -> Task:
@@ -249,5 +280,22 @@ def _tell_how_to_resume(request: RunRequest, found: _LookedUp, console: Console,
         words.extend(shell_word(str(path)) for path in request.submissions)
         if request.each is not None:
             words.extend(["--each", shell_word(str(request.each))])
+        words.extend(_choice_words(request.choice))
+    if request.stop_at_first_false:
+        words.append("-x")
+    if request.max_parallel is not None:
+        words.extend(["-j", str(request.max_parallel)])
+    if request.runtimes is not None:
+        words.extend(["--runtimes", shell_word(str(request.runtimes))])
     words.extend(["--resume", shell_word(str(found.place.folder))])
     console.say(f"interrupted; what ended is recorded. To go on: {' '.join(words)}")
+
+
+def _choice_words(choice: Choice) -> list[str]:
+    """The options that make the same choice again."""
+    words = ["-k", shell_word(choice.cases)] if choice.cases is not None else []
+    if choice.repetitions is not None:
+        words.extend(["-n", str(choice.repetitions)])
+    for profile in choice.profiles or ():
+        words.extend(["-p", shell_word(profile)])
+    return words

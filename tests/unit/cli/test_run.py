@@ -8,10 +8,13 @@ import signal
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
+import anyio
 import pytest
 
 from grader.cli import sandboxes
 from grader.errors import PrerequisiteError
+from grader.formats.task_file import load_task
+from grader.runner.runner import Runner
 from grader.sandbox.base import Sandbox
 from grader.sandbox.fake import HANGS, Answer, Behaviour, Call, FakeSandbox
 from tests.unit.cli.conftest import RunIt
@@ -279,11 +282,12 @@ def test_an_interrupt_keeps_the_record_and_says_how_to_go_on(
         return Behaviour(stdout=call.invocation.stdin.upper())
 
     use(monkeypatch, FakeSandbox(script))
-    ended = grader("run", ".", "all/good.py", "-j", "1")
+    choice = "-n 2 -p python -x -j 1"
+    ended = grader("run", ".", "all/good.py", *choice.split())
     assert ended.code == 143
     (record,) = (workplace / ".grader" / "records").glob("*/record.json")
     command = ended.err.splitlines()[-1].partition("To go on: grader ")[2]
-    assert command == f"run . all/good.py --resume {record.parent.relative_to(workplace)}"
+    assert command == f"run . all/good.py {choice} --resume {record.parent.relative_to(workplace)}"
     assert grader("replay").code == 3
 
     use(monkeypatch, FakeSandbox(lambda call: Behaviour(stdout=call.invocation.stdin.upper())))
@@ -295,3 +299,57 @@ def test_an_interrupt_keeps_the_record_and_says_how_to_go_on(
 def test_resume_needs_no_task(grader: RunIt) -> None:
     grader("run", ".", "all/wrong.py")
     assert grader("run", "--resume", "latest").code == 1
+
+
+@pytest.mark.parametrize("change", ["expectation", "repetitions", "part", "more cases"])
+def test_a_record_is_not_gone_on_with_under_another_task(grader: RunIt, workplace: Path, change: str) -> None:
+    """Neither is its old verdict given for the task that is named, nor are new submissions graded beside it."""
+    grader("run", ".", "all/good.py", "--record", "r")
+    journal = (workplace / "r" / "runs.jsonl").read_bytes()
+    task = (workplace / "task.yaml").read_text()
+    options = {"repetitions": ["-n", "2"], "part": ["-k", "digits"]}.get(change, [])
+    if change == "expectation":
+        task = task.replace("ABC", "XYZ")
+    if change == "more cases":
+        task += '      - {name: nothing, stdin: "", stdout: {equals: ""}}\n'
+    (workplace / "task.yaml").write_text(task)
+    for submission in ("all/good.py", "all/wrong.py"):
+        ended = grader("run", ".", submission, *options, "--resume", "r")
+        assert (ended.code, ended.out) == (2, "")
+        assert "error: r: this record was begun with another task, or with another part of it\n  mend: " in ended.err
+    assert (workplace / "r" / "runs.jsonl").read_bytes() == journal
+
+
+def test_a_record_of_a_part_is_gone_on_with_under_the_same_part(grader: RunIt) -> None:
+    grader("run", ".", "all/good.py", "-k", "digits", "-n", "2", "--record", "r")
+    ended = grader("run", ".", "all/good.py", "all/wrong.py", "-k", "digits", "-n", "2", "--resume", "r")
+    assert ended.code == 0, ended.err
+    assert "wrong.py\n1 case is true" in ended.out
+
+
+def test_an_interrupted_record_of_several_tasks_is_gone_on_with(
+    grader: RunIt, workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python can make one; what its cases are called is known of neither task alone."""
+    short = load_task(workplace)
+    (workplace / "task.yaml").write_text(
+        (workplace / "task.yaml").read_text() + "      - {stdin: x, stdout: {equals: X}}\n"
+    )
+    long = load_task(workplace)
+
+    async def both() -> None:
+        sandbox = FakeSandbox(lambda call: Behaviour(stdout=call.invocation.stdin.upper()))
+        async with Runner(record="r", sandbox=sandbox) as runner:
+            await runner.grade(short, "all/good.py")
+            await runner.grade(long, "all/good.py")
+
+    anyio.run(both)
+    journal = workplace / "r" / "runs.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    last_run = max(index for index, line in enumerate(lines) if line.startswith(b'{"kind":"run"'))
+    journal.write_bytes(b"".join(lines[:last_run]))
+    (workplace / "r" / "seal.json").unlink()
+    (workplace / "r" / "verdict.json").unlink()
+    ended = grader("run", "--resume", "r")
+    assert ended.code == 0, ended.err
+    assert "✓ case 2  [python]  ✓✓✓" in ended.err
