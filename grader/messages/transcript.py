@@ -24,28 +24,10 @@ from grader.core.tools.calls import (
 from grader.core.traces.content import storable
 from grader.core.traces.coverage import Coverage, CoverageCode, CoverageReason
 from grader.messages.base import Answered, Asked, Item
+from grader.messages.open_calls import ConversationCall, OpenCalls
 
 MAX_EDGES = 100_000
 MAX_PARALLEL = 1_000
-
-
-@dataclass(slots=True)
-class _Call:
-    """One call of the conversation, and what became of it."""
-
-    number: int
-    asked: Asked
-    where: str
-    answer: Answered | None = None
-    answered_where: str = ""
-
-    @property
-    def key(self) -> str:
-        return f"messages/{self.number}"
-
-    @property
-    def was_executed(self) -> bool:
-        return self.answer is not None and self.answer.refused is None
 
 
 @dataclass(slots=True)
@@ -53,12 +35,14 @@ class _Request:
     """What is known inside one request while it is read.
 
     `answered` are the executed calls whose results stand before what is read next, without those that are before
-    another one of them; `before` has that set as it was when a call was asked for.
+    another one of them; `before` has that set as it was when a call was asked for. `passed` says how many of the calls
+    that are alike cannot be the same as one that is asked for later in this request.
     """
 
     seen: dict[tuple[str, str, str], int] = field(default_factory=lambda: defaultdict[tuple[str, str, str], int](int))
     met: set[int] = field(default_factory=set[int])
-    open: dict[str, list[_Call]] = field(default_factory=lambda: defaultdict[str, list[_Call]](list))
+    open: OpenCalls = field(default_factory=OpenCalls)
+    passed: dict[tuple[str, str, bool], int] = field(default_factory=dict[tuple[str, str, bool], int])
     answered: dict[int, None] = field(default_factory=dict[int, None])
     before: dict[int, tuple[int, ...]] = field(default_factory=dict[int, tuple[int, ...]])
 
@@ -67,14 +51,16 @@ class _Request:
 class Transcript:
     """Takes the requests of a conversation one after the other, each as (place, item) in order."""
 
-    calls: list[_Call] = field(default_factory=list[_Call])
+    calls: list[ConversationCall] = field(default_factory=list[ConversationCall])
     edges: dict[tuple[int, int], None] = field(default_factory=dict[tuple[int, int], None])
     unpaired: int = 0
     left_out_edges: bool = False
-    _known: dict[tuple[str, str, str, int], _Call] = field(default_factory=dict[tuple[str, str, str, int], _Call])
-    _open: dict[str, list[_Call]] = field(default_factory=lambda: defaultdict[str, list[_Call]](list))
-    _alike: dict[tuple[str, str], list[_Call]] = field(
-        default_factory=lambda: defaultdict[tuple[str, str], list[_Call]](list)
+    _known: dict[tuple[str, str, str, int], ConversationCall] = field(
+        default_factory=dict[tuple[str, str, str, int], ConversationCall]
+    )
+    _open: OpenCalls = field(default_factory=lambda: OpenCalls(skips_answered=True))
+    _alike: dict[tuple[str, str], list[ConversationCall]] = field(
+        default_factory=lambda: defaultdict[tuple[str, str], list[ConversationCall]](list)
     )
     _request: _Request = field(default_factory=_Request)
 
@@ -101,7 +87,7 @@ class Transcript:
         if call is None:
             call = self._known[key] = self._without_id(item, request) or self._new(item, where)
         request.met.add(call.number)
-        request.open[item.call_id].append(call)
+        request.open.add(item.call_id, call)
         if len(self.edges) + len(request.answered) > MAX_EDGES or len(request.answered) > MAX_PARALLEL:
             self.left_out_edges = True
             return
@@ -109,26 +95,35 @@ class Transcript:
         for earlier in request.answered:
             self.edges[(earlier, call.number)] = None
 
-    def _new(self, item: Asked, where: str) -> _Call:
-        call = _Call(len(self.calls), item, where)
+    def _new(self, item: Asked, where: str) -> ConversationCall:
+        call = ConversationCall(len(self.calls), item, where)
         self.calls.append(call)
-        self._open[item.call_id].append(call)
-        self._alike[(item.name, item.arguments.sha256 or "")].append(call)
+        self._open.add(item.call_id, call)
+        alike = self._alike[(item.name, item.arguments.sha256 or "")]
+        if len(alike) < MAX_PARALLEL:
+            alike.append(call)
         return call
 
-    def _without_id(self, item: Asked, request: _Request) -> _Call | None:
+    def _without_id(self, item: Asked, request: _Request) -> ConversationCall | None:
         """The same call as an earlier request has it, when one of the two has no id."""
-        for call in self._alike[(item.name, item.arguments.sha256 or "")][:MAX_PARALLEL]:
-            if call.number not in request.met and "" in (call.asked.call_id, item.call_id):
-                call.asked = call.asked if call.asked.call_id else item
-                return call
-        return None
+        name, arguments = item.name, item.arguments.sha256 or ""
+        alike, has_id = self._alike[(name, arguments)], item.call_id != ""
+        # One that was met, or has another id, stays so: the next of its kind in this request need not look there again.
+        at = request.passed.get((name, arguments, has_id), 0)
+        while at < len(alike) and (alike[at].number in request.met or (has_id and alike[at].asked.call_id)):
+            at += 1
+        request.passed[(name, arguments, has_id)] = at
+        if at == len(alike):
+            return None
+        call = alike[at]
+        call.asked = call.asked if call.asked.call_id else item
+        return call
 
     def _answer(self, item: Answered, where: str, request: _Request) -> None:
-        call = _take(request.open[item.call_id], item)
+        call = request.open.take(item)
         if call is None:
             # A request that has new messages only: the call stands in an earlier one.
-            call = _take(self._open[item.call_id], item, unanswered=True)
+            call = self._open.take(item)
         if call is None:
             self.unpaired += 1
             return
@@ -169,29 +164,7 @@ class Transcript:
         )
 
 
-def _take(calls: list[_Call], item: Answered, *, unanswered: bool = False) -> _Call | None:
-    """Take the latest of the calls that the answer can belong to out of the list."""
-    for at in range(len(calls) - 1, -1, -1):
-        call = calls[at]
-        if unanswered and call.answer is not None:
-            continue
-        if item.call_id or not item.name or item.name == call.asked.name:
-            return calls.pop(at if item.call_id else _first_beside(calls, at, item.name))
-    return None
-
-
-def _first_beside(calls: list[_Call], at: int, name: str) -> int:
-    """Calls of one message without ids are answered in their order: the first of them with the name."""
-    first = at
-    for before in range(at - 1, -1, -1):
-        if calls[before].where != calls[at].where:
-            break
-        if not name or calls[before].asked.name == name:
-            first = before
-    return first
-
-
-def _executed(call: _Call) -> ToolCall:
+def _executed(call: ConversationCall) -> ToolCall:
     return ToolCall(
         key=call.key,
         names=(call.asked.name,),
@@ -203,7 +176,7 @@ def _executed(call: _Call) -> ToolCall:
     )
 
 
-def _refused(call: _Call) -> Excluded:
+def _refused(call: ConversationCall) -> Excluded:
     assert call.answer is not None
     assert call.answer.refused is not None
     return Excluded(
@@ -215,7 +188,7 @@ def _refused(call: _Call) -> Excluded:
     )
 
 
-def _not_executed(call: _Call) -> NotExecuted:
+def _not_executed(call: ConversationCall) -> NotExecuted:
     kind = NotExecutedKind.DEFERRED if call.asked.is_deferred else NotExecutedKind.PROPOSED
     if call.answer is not None:
         kind = NotExecutedKind.REJECTED

@@ -199,7 +199,8 @@ def fit(arguments: object, schema: object) -> bool | None:
     if not isinstance(given, dict) or not isinstance(properties, dict):
         return None
     required = cast("dict[str, object]", wanted).get("required")
-    needed = cast("list[object]", required) if isinstance(required, list) else []
+    listed = cast("list[object]", required) if isinstance(required, list) else []
+    needed = frozenset(name for name in listed if isinstance(name, str))
     values = cast("dict[str, object]", given)
     found = [
         _fits(values, name, kind, is_needed=name in needed)

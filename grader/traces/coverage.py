@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, OrderedDict
 from dataclasses import dataclass, field
 
 from grader.core.tools.calls import Excluded, ExclusionReason, ToolCall
@@ -95,8 +95,7 @@ def _check_sampling(tree: TraceTree, reasons: Reasons) -> None:
 
 
 def _check_scopes(tree: TraceTree, reasons: Reasons) -> None:
-    store = tree.store
-    names = {number: scope for (scope, _), number in store.origin_numbers.items()}
+    store, names = tree.store, tree.store.origin_scopes
     understood = {names[store.origins[at]] for at in tree.at.values() if store.bits[at] & bits.RECOGNISED}
     unknown = {names[store.origins[at]] for at in tree.at.values() if store.bits[at] & bits.LOOKS_LIKE_AI}
     for scope in sorted(unknown - understood):
@@ -145,7 +144,8 @@ class _Answers:
     """
 
     def __init__(self, left: Counter[tuple[str, ...]], proposals: int) -> None:
-        self._left = left
+        # Its first key is found at once also when very many before it were deleted; that of a dict is not.
+        self._left = OrderedDict(left)
         self._by_name: dict[str, list[tuple[str, ...]]] = {}
         for names in left:
             for name in names:

@@ -71,6 +71,8 @@ class SpanStore:
     bits: array[int] = field(default_factory=lambda: array("I"))
     origins: array[int] = field(default_factory=lambda: array("I"))
     origin_numbers: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
+    origin_scopes: list[str] = field(default_factory=list[str])
+    """The scope of each origin, by its number."""
     tools: list[ToolSpan] = field(default_factory=list[ToolSpan])
     proposals: list[tuple[int, int, Proposal]] = field(default_factory=list[tuple[int, int, Proposal]])
     """(trace number, span id, what a model asked for)."""
@@ -90,7 +92,10 @@ class SpanStore:
         self.checks.append(_check(span, facts))
         self.bits.append(_bits(span, facts))
         origin = (span.scope, span.producer)
-        self.origins.append(self.origin_numbers.setdefault(origin, len(self.origin_numbers)))
+        number = self.origin_numbers.setdefault(origin, len(self.origin_numbers))
+        if number == len(self.origin_scopes):
+            self.origin_scopes.append(span.scope)
+        self.origins.append(number)
         if facts.role in _ROLES_OF_TOOLS:
             self._add_tool(span, trace, facts, notes)
         for proposal in facts.proposals:

@@ -8,6 +8,7 @@ absence in the evidence proves nothing any more.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from dataclasses import dataclass, field
 
@@ -18,6 +19,7 @@ from grader.core.traces.coverage import CoverageCode, CoverageReason
 
 MAX_CANDIDATES = 1_000
 """How many calls of one name and content, or one id, are compared with a call of the messages."""
+_BLANK = re.compile(" ")
 _ANY, _UNKNOWN = "any", "unknown"
 """Kinds of lists beside those of one content: all calls, and those whose arguments are not recorded."""
 
@@ -36,10 +38,12 @@ def with_messages(trace: ToolsPayload, messages: ToolsPayload) -> ToolsPayload:
         else:
             by_key[key] = _joined(by_key[key], call)
             place[call.key] = key
-    conflicting = tuple(call.key for call in alone if not _is_unlinked(call, messages))
+    unlinked = frozenset(messages.conversation.unlinked if messages.conversation is not None else ())
+    in_conflict = [call for call in alone if not _is_unlinked(call, unlinked)]
+    conflicting = tuple(call.key for call in in_conflict)
     coverage = trace.coverage
     if conflicting:
-        names = sorted({name for call in alone for name in call.names if call.key in conflicting})
+        names = sorted({name for call in in_conflict for name in call.names})
         coverage = coverage.with_reasons(
             CoverageReason(code=CoverageCode.MESSAGES_CONFLICT, count=len(conflicting), detail=", ".join(names)[:500])
         )
@@ -165,7 +169,9 @@ def _joined(traced: ToolCall, told: ToolCall) -> ToolCall:
     )
 
 
-def _is_unlinked(call: ToolCall, messages: ToolsPayload) -> bool:
-    """Whether the call may belong to a request without a link, whose trace nobody can name."""
-    unlinked = messages.conversation.unlinked if messages.conversation is not None else ()
-    return any(where.startswith(f"{request} ") for where in call.messages for request in unlinked)
+def _is_unlinked(call: ToolCall, unlinked: frozenset[str]) -> bool:
+    """Whether the call may belong to a request without a link, whose trace nobody can name.
+
+    What stands before a blank in a place of a call may be the name of a request.
+    """
+    return any(where[: blank.start()] in unlinked for where in call.messages for blank in _BLANK.finditer(where))
