@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -17,7 +18,7 @@ import typer
 from grader.cli import clean, doctor, judge, lint, receive, replay, run, runtimes, score, show
 from grader.cli.console import Console, use_streams, write
 from grader.cli.exit_codes import BUG, INTERRUPTED_BY, USAGE, of_error
-from grader.errors import GraderError, PrerequisiteError
+from grader.errors import GraderError, PrerequisiteError, UsageError
 from grader.reports.sanitize import safe_line
 
 app = typer.Typer(
@@ -80,6 +81,10 @@ def run_cli(arguments: Sequence[str]) -> int:
     except OSError as error:
         if error.errno == errno.ENOSPC and _asks_for_help(arguments):
             return _help_not_written(error)
+        if _working_folder_is_gone():
+            gone = UsageError("the current folder is gone", hint="change to a folder that is there, and run this again")
+            Console().error(gone)
+            return of_error(gone)
         return _bug(error, shown_in_full=shown_in_full)
     except Exception as error:  # noqa: BLE001 - the last door: a bug must end with 70 and say what it is
         return _bug(error, shown_in_full=shown_in_full)
@@ -90,6 +95,14 @@ def _asks_for_help(arguments: Sequence[str]) -> bool:
     """Whether the parser shows help, and so runs no command."""
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     return "--help" in options or len(arguments) == 0
+
+
+def _working_folder_is_gone() -> bool:
+    try:
+        os.getcwd()
+    except OSError:
+        return True
+    return False
 
 
 def _help_not_written(error: OSError) -> int:

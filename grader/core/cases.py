@@ -202,6 +202,10 @@ class ProgramCase(BaseModel):
         return self
 
 
+MOST_REPETITIONS = 10_000
+"""Of a case under a profile."""
+
+
 def _repetitions(value: object) -> object:
     if isinstance(value, bool) or not isinstance(value, int):
         raise ValueError(f"repetitions is a whole number, at least 1, not {value!r}")
@@ -217,7 +221,7 @@ class ProgramBehaves(Condition):
 
     condition_type: ClassVar[str] = "program_behaves"
     cases: tuple[ProgramCase, ...] = Field(min_length=1)
-    repetitions: Annotated[int, BeforeValidator(_repetitions), Field(ge=1, le=10_000)] = 1
+    repetitions: Annotated[int, BeforeValidator(_repetitions), Field(ge=1, le=MOST_REPETITIONS)] = 1
 
     @property
     def code_if_negated(self) -> ReasonCode:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fnmatch import fnmatchcase
+from typing import cast
 
 from pydantic import BaseModel, ConfigDict
 
-from grader.core.cases import ProgramBehaves, ProgramCase
+from grader.core.cases import MOST_REPETITIONS, ProgramBehaves, ProgramCase
 from grader.core.conditions import Condition
 from grader.core.expectation import Task
 from grader.core.judging.conditions import JudgeCondition
@@ -55,9 +56,11 @@ def select(
     """The effective task, and what was selected of the task. Conditions about traces stay as far as their cases do.
 
     `cases`: a part of the case's name (any case of letters), a pattern with `*` and `?`, or the case's number; several
-    are separated by commas. Raises NothingSelectedError if no case is selected, ValueError if a condition other than
-    the outermost AND would lose cases (NOT or OR over fewer cases means something else).
+    are separated by commas. Raises NothingSelectedError if no case is selected, ValueError for repetitions or profiles
+    that no task can have, and if a condition other than the outermost AND would lose cases (NOT or OR over fewer cases
+    means something else).
     """
+    _check(repetitions, profiles)
     total = sum(len(program.cases) for program in task.programs())
     chosen = task
     if cases is not None:
@@ -78,6 +81,24 @@ def select(
         repetitions=repetitions,
         runtime_profiles=tuple(profiles) if profiles is not None else None,
     )
+
+
+def _check(repetitions: object, profiles: object) -> None:
+    """Raises ValueError, in words, for what the task's own validation would refuse in those of its library."""
+    if repetitions is not None and (
+        not isinstance(repetitions, int) or isinstance(repetitions, bool) or not 1 <= repetitions <= MOST_REPETITIONS
+    ):
+        raise ValueError(f"repetitions is a whole number from 1 to {MOST_REPETITIONS:,}, not {repetitions!r}")
+    if profiles is None:
+        return
+    if isinstance(profiles, str):
+        raise ValueError(f"profiles is a sequence of names, such as ({profiles!r},), not the text {profiles!r}")
+    names = list(cast("Sequence[str]", profiles))
+    if not names:
+        raise ValueError("an empty list of profiles runs nothing; leave it out for the task's own")
+    twice = next((name for index, name in enumerate(names) if name in names[:index]), None)
+    if twice is not None:
+        raise ValueError(f"the profile {twice!r} is named twice")
 
 
 def _keep_cases(task: Task, pattern: str) -> tuple[Condition, ...]:

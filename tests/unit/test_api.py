@@ -6,7 +6,7 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import anyio
 import pytest
@@ -134,6 +134,27 @@ def test_a_selection_is_judged_as_an_effective_task_but_says_nothing_of_the_whol
 def test_nothing_selected_is_an_error() -> None:
     with pytest.raises(grader.UsageError, match="no case matches 'nine'"):
         graded(TWO, choice=Choice(cases="nine"))
+
+
+@pytest.mark.parametrize(
+    ("choice", "said"),
+    [
+        (Choice(repetitions=0), "repetitions is a whole number from 1 to 10,000, not 0"),
+        (Choice(repetitions=10_001), "repetitions is a whole number from 1 to 10,000, not 10001"),
+        (Choice(repetitions=cast("int", 2.5)), "repetitions is a whole number from 1 to 10,000, not 2.5"),
+        (Choice(repetitions=True), "repetitions is a whole number from 1 to 10,000, not True"),
+        (Choice(profiles=("python", "python")), "the profile 'python' is named twice"),
+        (Choice(profiles=()), "an empty list of profiles runs nothing; leave it out for the task's own"),
+        (
+            Choice(profiles=cast("tuple[str, ...]", "python")),
+            "profiles is a sequence of names, such as ('python',), not the text 'python'",
+        ),
+    ],
+)
+def test_a_choice_that_no_task_can_have_is_refused_in_words(choice: Choice, said: str) -> None:
+    with pytest.raises(grader.UsageError) as caught:
+        graded(TWO, choice=choice)
+    assert str(caught.value) == said
 
 
 def test_a_limit_above_the_profiles_maximum_runs_nothing() -> None:

@@ -205,6 +205,7 @@ def test_formats_and_files(grader: RunIt, workplace: Path) -> None:
         (("task.yaml", "all/good.py", "-n", "0"), "-n"),
         (("task.yaml", "all/good.py", "-j", "x"), "-j"),
         (("task.yaml", "all/good.py", "--what"), "--what"),
+        (("task.yaml", "all/good.py", "-p", "python", "-p", "python"), "error: the profile 'python' is named twice\n"),
         (("task.yaml", "all/good.py", "-p", "nosuch"), "no runtime profile is called 'nosuch'"),
         (("task.yaml", "all/good.py", "--resume", "nowhere"), "nowhere: there is no record here"),
         (("task.yaml", "all/good.py", "--runtimes", "nowhere"), "nowhere is not a folder with runtime profiles"),
@@ -218,6 +219,19 @@ def test_bad_usage_is_2_with_the_place_and_nothing_on_stdout(
     assert said in ended.err
     assert "error: " in ended.err
     assert ended.out == ""
+
+
+def test_a_current_folder_that_is_gone_is_no_bug(
+    grader: RunIt, workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (workplace / "gone").mkdir()
+    monkeypatch.chdir(workplace / "gone")
+    (workplace / "gone").rmdir()
+    ended = grader("run", "../task.yaml", "../all/good.py")
+    assert (ended.code, ended.out) == (2, "")
+    assert (
+        ended.err == "error: the current folder is gone\n  mend: change to a folder that is there, and run this again\n"
+    )
 
 
 def test_every_problem_of_a_task_is_told(grader: RunIt, workplace: Path) -> None:
