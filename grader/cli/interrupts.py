@@ -22,7 +22,7 @@ PATIENCE = 3
 
 
 class InterruptedBySignalError(Exception):
-    """A signal ended what was under way; everything is cleaned up."""
+    """A signal ended what was under way; everything is cleaned up. Its cause is what went wrong meanwhile, if any."""
 
     def __init__(self, number: int) -> None:
         self.exit_code = INTERRUPTED_BY + number
@@ -57,7 +57,7 @@ async def _guarded(main: Callable[[], Awaitable[T]], told: Callable[[str], None]
                 outcome.error = error
         group.cancel_scope.cancel()
     if caught:
-        raise InterruptedBySignalError(caught[0])
+        raise InterruptedBySignalError(caught[0]) from (first_error(outcome.error) if outcome.error else None)
     if outcome.error is not None:
         raise first_error(outcome.error)
     return outcome.values[0]

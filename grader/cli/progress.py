@@ -7,6 +7,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Sequence
 
 from grader.cli.console import MOST_LIVE_LINES, Console
+from grader.cli.interrupted import RunsSoFar
 from grader.core.expectation import Task
 from grader.core.observation import RunRecord
 from grader.core.plan import Plan, PlannedRun
@@ -14,7 +15,7 @@ from grader.core.tri import Tri
 from grader.core.verdict import CellVerdict
 from grader.reports.sanitize import safe_line
 from grader.reports.text import COLORS, MARKS, TextOptions, cell_line
-from grader.runner.grading import Watcher
+from grader.runner.grading import Watcher, is_missing
 
 
 class Progress(Watcher):
@@ -27,6 +28,8 @@ class Progress(Watcher):
     def __init__(
         self, console: Console, submissions: int, task: Task | None, began: Callable[[], None] = lambda: None
     ) -> None:
+        self.so_far = RunsSoFar()
+        self._to_resume = 0
         self._console = console
         self._task = task
         self._submissions = submissions
@@ -47,8 +50,18 @@ class Progress(Watcher):
         if not self._console.is_live or self._console.verbose:
             self._console.note(line)
 
+    def resumed(self, submissions: int, runs: int, ended: int) -> None:
+        """What the record has that is gone on with."""
+        self.so_far = RunsSoFar(submissions, runs, ended)
+        self._to_resume = submissions
+
     def planned(self, submission: str, plan: Plan) -> None:
         """The cost, before the first run."""
+        if self._to_resume > 0:
+            self._to_resume -= 1  # it is counted: the submissions of the record come first
+        else:
+            self.so_far.submissions += 1
+            self.so_far.planned += len(plan.runs)
         self._step = ""
         self._planned_cells += len(plan.cells)
         self._planned_runs += len(plan.runs)
@@ -63,6 +76,7 @@ class Progress(Watcher):
     def run_ended(self, submission: str, planned: PlannedRun, record: RunRecord) -> None:
         """An attempt at a run has ended; what went wrong on our side is told when verbose."""
         self._runs += 1
+        self.so_far.ended += not is_missing(record, planned)
         if record.missing is not None:
             where = f"{submission}, case {planned.case}, {planned.profile}, repetition {planned.repetition}"
             self._console.detail(

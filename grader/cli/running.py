@@ -12,6 +12,7 @@ from pathlib import Path
 from grader.cli import sandboxes
 from grader.cli.console import Console
 from grader.cli.exit_codes import NOTHING_SELECTED
+from grader.cli.interrupted import path_word, what_is_kept
 from grader.cli.interrupts import InterruptedBySignalError, run_interruptible
 from grader.cli.items import Item, as_item
 from grader.cli.output import Output
@@ -83,7 +84,8 @@ def run_request(request: RunRequest, console: Console, output: Output) -> int:
         if found.place is not None:
             found.place.has_begun()
 
-    several = len(found.submissions) + (len(found.resumed) if found.resumed is not None else 0) > 1
+    submissions = len(found.submissions) + (len(found.resumed) if found.resumed is not None else 0)
+    several = submissions > 1
     progress = Progress(console, len(found.submissions) if several else 1, _common_task(found), begin)
     start = time.monotonic()
 
@@ -97,7 +99,9 @@ def run_request(request: RunRequest, console: Console, output: Output) -> int:
     except InterruptedBySignalError as stopped:
         if items:
             output.write(_in_order(items, found), also=(stopped.exit_code,), wall_time_s=time.monotonic() - start)
-        _tell_how_to_resume(request, found, console, began=bool(began))
+        if isinstance(stopped.__cause__, GraderError):
+            console.error(stopped.__cause__)  # what could not be kept is told beside what is
+        console.say(_after_interrupt(request, found, progress, submissions))
         return stopped.exit_code
     finally:
         if not began and found.place is not None and found.resumed is None and request.record.folder is None:
@@ -270,25 +274,32 @@ def _raise_common_error(items: Sequence[Item]) -> None:
         raise GraderError(first.problem.message, code=first.code, hint=first.problem.hint, where=first.problem.where)
 
 
-def _tell_how_to_resume(request: RunRequest, found: _LookedUp, console: Console, *, began: bool) -> None:
-    if not began or found.place is None:
-        console.say("interrupted before the first run; nothing was recorded")
-        return
+def _after_interrupt(request: RunRequest, found: _LookedUp, progress: Progress, submissions: int) -> str:
+    """What is kept, and how to go on if there is a record to go on with."""
+    is_resumed = found.resumed is not None
+    folder = found.place.folder if found.place is not None else None
+    said = what_is_kept(progress.so_far, folder, submissions=submissions, is_resumed=is_resumed)
+    if folder is None or not (is_resumed or progress.so_far.planned > 0):
+        return said
+    return f"{said}. To go on: {_command_to_resume(request, folder)}"
+
+
+def _command_to_resume(request: RunRequest, folder: Path) -> str:
     words = ["grader", "run"]
     if request.task is not None:
-        words.append(shell_word(str(request.task)))
-        words.extend(shell_word(str(path)) for path in request.submissions)
+        words.append(path_word(request.task))
+        words.extend(path_word(path) for path in request.submissions)
         if request.each is not None:
-            words.extend(["--each", shell_word(str(request.each))])
+            words.extend(["--each", path_word(request.each)])
         words.extend(_choice_words(request.choice))
     if request.stop_at_first_false:
         words.append("-x")
     if request.max_parallel is not None:
         words.extend(["-j", str(request.max_parallel)])
     if request.runtimes is not None:
-        words.extend(["--runtimes", shell_word(str(request.runtimes))])
-    words.extend(["--resume", shell_word(str(found.place.folder))])
-    console.say(f"interrupted; what ended is recorded. To go on: {' '.join(words)}")
+        words.extend(["--runtimes", path_word(request.runtimes)])
+    words.extend(["--resume", path_word(folder)])
+    return " ".join(words)
 
 
 def _choice_words(choice: Choice) -> list[str]:

@@ -30,6 +30,9 @@ class Watcher:
     def image_step(self, line: str) -> None:
         """A step of building an image."""
 
+    def resumed(self, submissions: int, runs: int, ended: int) -> None:
+        """A record is gone on with: its submissions, their runs, and how many of these are not run again."""
+
     def planned(self, submission: str, plan: Plan) -> None:
         """A submission's runs are about to begin."""
 
@@ -185,6 +188,12 @@ def runs_to_do(plan: Plan, done: ProgramRuns | None) -> tuple[PlannedRun, ...]:
         return plan.runs
     last = done.last_attempts()
     return tuple(run for run in plan.runs if run.index not in last or is_missing(last[run.index], run))
+
+
+def runs_done(plan: Plan, done: ProgramRuns) -> tuple[PlannedRun, ...]:
+    """The runs whose outcome counts: all but those that are to be done."""
+    to_do = frozenset(run.index for run in runs_to_do(plan, done))
+    return tuple(run for run in plan.runs if run.index not in to_do)
 
 
 def runs_of_other_hosts(

@@ -38,6 +38,7 @@ from grader.runner.grading import (
     Recorder,
     Watcher,
     grade_assignment,
+    runs_done,
     runs_of_other_hosts,
     seats_for,
 )
@@ -219,10 +220,17 @@ class Runner:
         if self._recording.folder is None:
             raise UsageError("there is no record to resume", hint="give the Runner the record's folder")
         record = open_record(self._recording.folder)
-        assignments = [await self._resumed(entry, record) for entry in record]
-        self._recording.reopen(self._facts())
-        for entry, assignment in zip(record, assignments, strict=True):
+        assignments: list[tuple[Assignment, frozenset[int]]] = []
+        runs = ended = 0
+        for entry in record:
+            assignment = await self._resumed(entry, record)
             aside = runs_of_other_hosts(entry, record.sessions, self._facts().host_id, assignment.plan)
+            assignments.append((assignment, aside))
+            runs += len(assignment.plan.runs)
+            ended += sum(run.index not in aside for run in runs_done(assignment.plan, entry.payload))
+        self._recording.reopen(self._facts())
+        self._watcher.resumed(len(record), runs, ended)
+        for entry, (assignment, aside) in zip(record, assignments, strict=True):
             kept = tuple(run for run in entry.runs if run.index not in aside)
             resumed = replace(
                 assignment, done=entry.payload.model_copy(update={"runs": kept}), answered=entry.observations
