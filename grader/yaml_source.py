@@ -139,7 +139,7 @@ def load(text: str | bytes, file: str, text_tags: frozenset[str] = frozenset()) 
     except _StopReadingError:
         pass
     except yaml.YAMLError as error:
-        builder.problems.append(_syntax_problem(error, file))
+        builder.problems.append(_syntax_problem(error, file, text))
     if builder.problems:
         raise TaskError(builder.problems)
     if builder.root is None:
@@ -333,14 +333,21 @@ def _child(node: _Node, part: str | int) -> _Node | None:
     return node.entries.get(part)
 
 
-def _syntax_problem(error: yaml.YAMLError, file: str) -> Problem:
+def _syntax_problem(error: yaml.YAMLError, file: str, text: str) -> Problem:
     if isinstance(error, yaml.MarkedYAMLError):
         mark: Any = error.problem_mark or error.context_mark
         said = " ".join(part for part in (error.context, error.problem) if part)
         place = Place(file, mark.line + 1, mark.column + 1) if mark is not None else Place(file)
-        return Problem(f"not valid YAML: {said}", place)
+        indented_by_tab = mark is not None and _indent(text, mark.line).count("\t") > 0
+        return Problem(f"not valid YAML: {said}", place, "indent with spaces, not tabs" if indented_by_tab else None)
     position = getattr(error, "position", None)
     said = getattr(error, "reason", None) or str(error).splitlines()[0]
     return Problem(
         f"not valid YAML: {said}" + (f" (character {position})" if position is not None else ""), Place(file)
     )
+
+
+def _indent(text: str, line: int) -> str:
+    """What a line, counted from 0, begins with: spaces and tabs."""
+    whole = next(iter(text.splitlines()[line : line + 1]), "")
+    return whole[: len(whole) - len(whole.lstrip(" \t"))]

@@ -28,13 +28,21 @@ def replay(  # noqa: PLR0913, PLR0917 - the options of the command line
     from grader.cli.items import Item, as_item
     from grader.cli.output import Output
     from grader.runner.replay import replay as replay_record
-    from grader.store import find_record
+    from grader.store import find_record, open_record
 
     console = Console(color=color, quiet=quiet, verbose=verbose)
     reports = Output(console, report_format, tuple(output or ()), show_all, inputs=(task,))
-    folder = find_record(record)
+    recorded = open_record(find_record(record))
+    if not recorded.is_sealed:
+        # Of a batch, submissions that were never begun are not in it: that all here is true says nothing of them.
+        console.warnings(
+            [
+                f"{record} was interrupted, or is still being written: submissions that were not begun are not in it; "
+                "grader run with the same arguments and --resume goes on with it"
+            ]
+        )
     items: list[Item] = []
-    for graded in replay_record(folder, task):
+    for graded in replay_record(recorded, task):
         console.warnings(graded.warnings)
         items.append(as_item(graded, record, is_replay=True))
     return reports.write(items)

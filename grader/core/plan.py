@@ -237,11 +237,16 @@ def first_difference(asked: Plan, recorded: Plan) -> str | None:
             break
         for name in Invocation.model_fields:
             if canonical_json(_plain(ours.invocation, name)) != canonical_json(_plain(theirs.invocation, name)):
-                return f"{where} has another {_FIELD_NAMES.get(name, name)}: {_changed(ours, theirs, name)}"
+                return f"{where} has {_OTHER.get(name, f'another {name}')}: {_changed(ours, theirs, name)}"
     return f"the task asks for {asked.size_in_words()}, the record has {recorded.size_in_words()}"
 
 
-_FIELD_NAMES = {"collect": "list of output files", "arguments": "list of arguments"}
+_OTHER = {
+    "arguments": "another list of arguments",
+    "collect": "another list of output files",
+    "files": "other files",
+    "limits": "other limits",
+}
 
 
 def _plain(invocation: Invocation, name: str) -> object:

@@ -139,6 +139,15 @@ def test_refused_with_its_place(text: str | bytes, place: str, words: str) -> No
     assert words in problem
 
 
+def test_a_line_that_is_indented_with_a_tab_is_told_the_mend() -> None:
+    with pytest.raises(TaskError) as tab:
+        load("a:\n  \t- b\n", "t.yaml")
+    assert [problem.hint for problem in tab.value.problems] == ["indent with spaces, not tabs"]
+    with pytest.raises(TaskError) as other:
+        load("a:\t[\n", "t.yaml")
+    assert [problem.hint for problem in other.value.problems] == [None]
+
+
 def test_an_alias_bomb_is_refused_quickly() -> None:
     bomb = "a0: &a0 [x, x, x, x, x, x, x, x, x]\n" + "".join(
         f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10)

@@ -88,6 +88,22 @@ def test_a_record_is_kept_and_replayed(grader: RunIt, workplace: Path) -> None:
     assert len(list((workplace / ".grader" / "records").glob("*/record.json"))) == 1
 
 
+def test_replay_warns_of_a_record_that_does_not_have_all_that_was_asked(grader: RunIt, workplace: Path) -> None:
+    """A batch that was killed between two submissions: the second, which is wrong, is in no line of the record."""
+    grader("run", ".", "all/good.py", "all/wrong.py", "-j", "1", "--record", "r")
+    assert "warning" not in grader("replay", "r").err
+    journal = workplace / "r" / "runs.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    second = next(index for index, line in enumerate(lines) if line.startswith(b'{"kind":"entry","entry":1'))
+    journal.write_bytes(b"".join(lines[:second]))
+    (workplace / "r" / "seal.json").unlink()
+    (workplace / "r" / "verdict.json").unlink()
+    ended = grader("replay", "r")
+    assert ended.code == 0
+    assert "warning: r was interrupted, or is still being written: submissions that were not begun are not" in ended.err
+    assert grader("run", ".", "all/good.py", "all/wrong.py", "--resume", "r").code == 1
+
+
 def test_replay_under_another_expectation(grader: RunIt, workplace: Path) -> None:
     grader("run", ".", "all/good.py")
     text = (workplace / "task.yaml").read_text()
@@ -96,7 +112,7 @@ def test_replay_under_another_expectation(grader: RunIt, workplace: Path) -> Non
     for old, new, said in (
         ('"abc', '"abd', "has another stdin"),
         ("repetitions: 3", "repetitions: 2", "2 repetitions"),
-        ("runtime_profiles", "limits: {cpu_time_s: 1}\nruntime_profiles", "limits"),
+        ("runtime_profiles", "limits: {cpu_time_s: 1}\nruntime_profiles", "case 0 has other limits"),
     ):
         (workplace / "third.yaml").write_text(text.replace(old, new))
         ended = grader("replay", "latest", "--task", "third.yaml")
