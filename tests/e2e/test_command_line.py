@@ -81,7 +81,7 @@ def test_a_signal_removes_boxes_and_keeps_the_record(grader: Grader, tmp_path: P
     process.send_signal(number)
     _, err = process.communicate(timeout=WITHIN_S)
     assert process.returncode == 128 + number
-    assert "To go on: grader run task.yaml main.py --resume .grader/records/" in err
+    assert "To go on: grader run task.yaml main.py -j 1 --resume .grader/records/" in err
     assert containers_of(process.pid) == []
     replayed = grader("replay", "--format", "json", **NO_ENGINE)
     assert replayed.code == 3
