@@ -1,7 +1,7 @@
 """Calls of a conversation that wait for an answer, and which of them an answer takes.
 
 With an id: the latest call of that id. Without one: of the message that holds the latest call of the name, the first of
-that name; so are parallel calls answered, in their order. Taking costs the same however many calls wait, but for a
+that name that waits; so are parallel calls answered, in their order. Taking costs the same however many calls wait, but for a
 factor that grows with their logarithm: what is sent can be made so that very many do.
 """
 
@@ -114,7 +114,7 @@ class _InOrder:
             return None
         run = _whole(latest[-1].run)
         beside = run.calls[name]
-        while beside[0].is_taken:
+        while self._is_passed_over(beside[0]):
             beside.popleft()
         first = beside.popleft()
         first.is_taken = True

@@ -49,7 +49,8 @@ class PlainOpenCalls(OpenCalls):
         for before in range(at - 1, -1, -1):
             if calls[before].where != calls[at].where:
                 break
-            if not name or calls[before].asked.name == name:
+            is_passed_over = self.skips_answered and calls[before].answer is not None
+            if not is_passed_over and (not name or calls[before].asked.name == name):
                 first = before
         return first
 
@@ -142,6 +143,16 @@ def test_a_conversation_is_read_as_over_plain_lists(
             plain.add_request(items, continues=continues)
         assert quick.payload(retain_content=True) == plain.payload(retain_content=True)
         assert [call.answered_where for call in quick.calls] == [call.answered_where for call in plain.calls]
+
+
+def test_an_answer_in_a_later_request_is_not_given_to_a_parallel_call_that_has_one() -> None:
+    """Of two calls without ids in one message one is answered in its request, the other by the next one's messages."""
+    read = Transcript()
+    read.add_request([("m1", asked("f", number=0)), ("m1", asked("f", number=1)), ("m2", Answered("", "f"))])
+    read.add_request([("m3", Answered("", "f"))])
+    payload = read.payload(retain_content=True)
+    assert [call.messages for call in payload.calls] == [("m1", "m2"), ("m1", "m3")]
+    assert (payload.not_executed, payload.notes) == ((), ())
 
 
 Items = list[tuple[str, Item]]
