@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 
-import anyio
-
 from grader.capture.sources import EvidenceLike, traces_of
 from grader.core.durations import parse_duration_ns
 from grader.core.tools.arguments import ContentRules, Redactor
@@ -15,6 +13,7 @@ from grader.core.verdict import Verdict
 from grader.errors import UsageError
 from grader.judge.base import Judge
 from grader.messages.conversation import Conversation, read_conversation
+from grader.runner.blocking import run_blocking
 from grader.runner.choice import EVERYTHING, Choice
 from grader.runner.graded import Graded
 from grader.runner.runner import Runner, SubmissionLike, TaskLike
@@ -57,7 +56,7 @@ def grade_sync(
                 await stack.enter_async_context(judge)
             return await grade(task, submission, isolation=isolation, judge=judge)
 
-    return anyio.run(main)
+    return run_blocking(main, instead="grader.grade")
 
 
 def score(  # noqa: PLR0913 - what is said of the evidence, all optional and by name

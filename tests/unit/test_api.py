@@ -340,3 +340,13 @@ def test_the_record_is_sealed_and_holds_the_verdict(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "r" / "verdict.json").read_text())
     (entry,) = open_record(tmp_path / "r")
     assert entry.verdict == result.verdict
+
+
+def test_what_is_for_scripts_names_what_to_await_inside_a_running_loop() -> None:
+    async def notebook() -> None:
+        with pytest.raises(RuntimeError, match=r"await grader\.grade\(\.\.\.\) instead"):
+            grader.grade_sync(ONE, ECHO)
+        with pytest.raises(RuntimeError, match=r"await grader\.judge_conversation\(\.\.\.\) instead"):
+            grader.judge_conversation_sync(b"[]")
+
+    anyio.run(notebook)

@@ -7,8 +7,6 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import anyio
-
 from grader.capture.sources import EvidenceLike, traces_of
 from grader.core.conditions import Condition
 from grader.core.expectation import Task
@@ -21,6 +19,7 @@ from grader.formats.task_file import load_task
 from grader.judge.base import Judge
 from grader.judge.endpoint import Endpoint, endpoint_from_environment
 from grader.messages.conversation import Conversation, read_conversation
+from grader.runner.blocking import run_blocking
 from grader.runner.graded import Graded
 from grader.runner.judging.conversation import JudgedEvidence, judge_evidence
 from grader.runner.score import read_conversation_file
@@ -130,7 +129,7 @@ def judge_conversation_sync(  # noqa: PLR0913 - as `judge_conversation`
             record=record,
         )
 
-    return anyio.run(main)
+    return run_blocking(main, instead="grader.judge_conversation")
 
 
 @asynccontextmanager
