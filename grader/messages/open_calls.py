@@ -1,8 +1,8 @@
 """Calls of a conversation that wait for an answer, and which of them an answer takes.
 
 With an id: the latest call of that id. Without one: of the message that holds the latest call of the name, the first of
-that name that waits; so are parallel calls answered, in their order. Taking costs the same however many calls wait, but for a
-factor that grows with their logarithm: what is sent can be made so that very many do.
+that name that waits; so are parallel calls answered, in their order. Taking costs the same however many calls wait, but
+for a factor that grows with their logarithm: what is sent can be made so that very many do.
 """
 
 from __future__ import annotations
