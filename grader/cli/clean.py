@@ -10,7 +10,9 @@ from grader.cli.options import Color, Quiet
 
 
 def clean(
-    images: Annotated[bool, typer.Option("--images", help="Also the images that grader built.")] = False,
+    images: Annotated[
+        bool, typer.Option("--images", help="Also the images that grader built, unless a grader of yours runs.")
+    ] = False,
     boxes: Annotated[
         bool, typer.Option("--all-boxes", help="Also boxes whose grader is alive, or cannot be seen from here.")
     ] = False,
@@ -37,8 +39,7 @@ def clean(
         clean_records(records, console)
 
     async def main() -> None:
-        for line in await clean_engine(images=images, all_boxes=boxes):
-            console.note(line)
+        await clean_engine(console, images=images, all_boxes=boxes)
 
     try:
         run_interruptible(main, console.say)

@@ -9,6 +9,7 @@ from grader.cli.console import Console
 from grader.errors import PrerequisiteError
 from grader.sandbox.docker.engine import Engine
 from grader.sandbox.docker.images import remove_images
+from grader.sandbox.docker.locks import IMAGES, held_if_free
 from grader.sandbox.docker.reaper import remove_all, sweep
 from grader.store import DEFAULT_ROOT
 from grader.store.removing import remove_old_records
@@ -16,19 +17,25 @@ from grader.store.removing import remove_old_records
 _SECONDS_A_DAY = 86_400
 
 
-async def clean_engine(*, images: bool, all_boxes: bool) -> list[str]:
-    """Remove boxes of dead graders (or all boxes), and images if asked; a line for each. Raises PrerequisiteError."""
+async def clean_engine(console: Console, *, images: bool, all_boxes: bool) -> None:
+    """Remove boxes of dead graders (or all boxes), and images if asked; says how many. Raises PrerequisiteError.
+
+    Images stay while a grader is running that may use them; that is said too.
+    """
     engine = await Engine.connect()
     try:
         if all_boxes:
-            lines = [_removed(await remove_all(engine), "box", "boxes")]
+            console.note(_removed(await remove_all(engine), "box", "boxes"))
         else:
-            lines = [_removed(await sweep(engine), "box of a dead grader", "boxes of dead graders")]
+            console.note(_removed(await sweep(engine), "box of a dead grader", "boxes of dead graders"))
         if images:
-            lines.append(_removed(await remove_images(engine), "image", "images"))
+            with held_if_free(IMAGES) as is_free:
+                if is_free:
+                    console.note(_removed(await remove_images(engine), "image", "images"))
+                else:
+                    console.say("left alone: the images; another grader is running and may need them")
     finally:
         await engine.close()
-    return lines
 
 
 def clean_records(days: float, console: Console, root: Path = DEFAULT_ROOT) -> None:

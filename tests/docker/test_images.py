@@ -20,8 +20,10 @@ from grader.runtimes.folders import load_profile
 from grader.sandbox.docker.builds import BuildRequest, context_archive
 from grader.sandbox.docker.engine import Engine
 from grader.sandbox.docker.images import ImageRecipe, Images, RuntimeImage, remove_images
+from grader.sandbox.docker.locks import IMAGES, held_if_free
 from grader.sandbox.docker.policy import SUPERVISOR_PATH
 from grader.sandbox.docker.reaper import OWNED_LABEL
+from grader.sandbox.docker.sandbox import DockerSandbox
 
 pytestmark = [pytest.mark.docker, pytest.mark.anyio]
 
@@ -211,6 +213,15 @@ async def test_removing_images_is_by_our_label_only(engine: Engine, monkeypatch:
     monkeypatch.setattr(Engine, "images", none_of_ours)
     assert await remove_images(engine) == 0
     assert asked == ["grader.image"]
+
+
+async def test_an_open_sandbox_keeps_images_from_being_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GRADER_RUNTIME_DIR", str(tmp_path / "runtime"))
+    async with DockerSandbox():
+        with held_if_free(IMAGES) as is_free:
+            assert not is_free
+    with held_if_free(IMAGES) as is_free:
+        assert is_free
 
 
 async def test_errors_of_the_engine_never_leave_as_its_own(engine: Engine) -> None:

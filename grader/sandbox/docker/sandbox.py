@@ -21,6 +21,7 @@ from grader.sandbox.docker.engine import Engine
 from grader.sandbox.docker.engine_facts import EngineFacts
 from grader.sandbox.docker.events import EventLog
 from grader.sandbox.docker.images import ImageRecipe, Images, RuntimeImage
+from grader.sandbox.docker.locks import IMAGES, held_lock
 from grader.sandbox.docker.losses import LossBudget
 from grader.sandbox.docker.policy import BoxPolicy
 from grader.sandbox.docker.pool import Pool, PoolLimits
@@ -30,6 +31,8 @@ from grader.sandbox.docker.slots import Slots, runtime_directory
 
 SESSION_LABEL = "grader.session"
 BOX_LIFETIME_S = 6 * 3600
+_IMAGES_FREE_WITHIN_S = 600.0
+"""How long another grader may take to remove images before we give up."""
 _END_WITHIN_S = 60.0
 _GONE_WITHIN_S = 20.0
 _LOOK_EVERY_S = 0.03
@@ -114,6 +117,8 @@ class DockerSandbox:
 
     async def _wire(self, engine: Engine, stack: AsyncExitStack) -> _Opened:
         engine_facts = await engine.facts()
+        # Whoever removes images asks for this lock first: none may go between two boxes, or between two builds.
+        await stack.enter_async_context(held_lock(IMAGES, at_most_s=_IMAGES_FREE_WITHIN_S, is_shared=True))
         owner = Owner.current()
         await sweep(engine, owner)
         slots = stack.enter_context(Slots(self._cpus(engine, engine_facts), runtime_directory(self._environment)))

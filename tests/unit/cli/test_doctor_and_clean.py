@@ -5,12 +5,17 @@ from __future__ import annotations
 import os
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
+import anyio
 import pytest
 
+from grader.cli import cleaning
 from grader.cli.checkup import Level, engine_findings, governor_finding, image_findings
+from grader.cli.console import Console
 from grader.sandbox.docker.engine_facts import EngineFacts
+from grader.sandbox.docker.locks import IMAGES, held_if_free, held_lock
 from grader.store import removing
 from grader.store.lock import WriterLock
 from tests.unit.cli.conftest import RunIt
@@ -137,6 +142,57 @@ def test_clean_tries_every_record_before_it_says_that_one_does_not_go(
     assert ended.err.startswith("removed 1 record\n")
     assert f"error: {first.relative_to(workplace)}: cannot be removed: Operation not permitted\n  mend: " in ended.err
     assert [first.exists(), second.exists(), latest.exists()] == [True, False, True]
+
+
+class _Engine:
+    """Has nothing on it."""
+
+    @classmethod
+    async def connect(cls) -> _Engine:
+        return cls()
+
+    async def close(self) -> None:
+        pass
+
+
+def test_clean_leaves_images_while_a_grader_runs_and_says_so(
+    grader: RunIt, workplace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    removed: list[str] = []
+
+    async def boxes(engine: object) -> int:
+        return 0
+
+    async def images(engine: object) -> int:
+        removed.append("images")
+        return 3
+
+    monkeypatch.setenv("GRADER_RUNTIME_DIR", str(workplace / "runtime"))
+    for name, stand_in in (("Engine", _Engine), ("sweep", boxes), ("remove_all", boxes), ("remove_images", images)):
+        monkeypatch.setattr(cleaning, name, stand_in)
+
+    async def clean_beside_one() -> None:
+        async with held_lock(IMAGES, is_shared=True):
+            await cleaning.clean_engine(Console(quiet=True), images=True, all_boxes=True)
+
+    anyio.run(clean_beside_one)
+    assert removed == []
+    ended = grader("clean", "--images")
+    assert (ended.code, ended.err) == (0, "removed 0 boxes of dead graders\nremoved 3 images\n")
+
+
+def test_what_clean_leaves_of_images_is_said_also_when_quiet(
+    workplace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async def none(engine: object) -> int:
+        return 0
+
+    monkeypatch.setenv("GRADER_RUNTIME_DIR", str(workplace / "runtime"))
+    for name, stand_in in (("Engine", _Engine), ("sweep", none), ("remove_images", none)):
+        monkeypatch.setattr(cleaning, name, stand_in)
+    with held_if_free(IMAGES):
+        anyio.run(partial(cleaning.clean_engine, Console(quiet=True), images=True, all_boxes=False))
+    assert capsys.readouterr().err == "left alone: the images; another grader is running and may need them\n"
 
 
 def test_a_governor_that_changes_the_speed_is_named_with_its_mend() -> None:
